@@ -136,27 +136,25 @@ async fn a_call_that_is_cancelled_while_it_asks_ends() {
 // A client over HTTP need not listen beside its calls to be asked what they want to know.
 #[tokio::test]
 async fn questions_come_on_the_stream_of_their_call() {
-    for directly in [true, false] {
-        let served = Served::start(&server().with_fast_path(directly)).await;
-        let id = served.open_with(ADA, forms()).await;
-        for answer in ["once", "reject"] {
-            let call = json!({
-                "jsonrpc": "2.0", "id": answer, "method": "tools/call",
-                "params": { "name": "write", "arguments": {} },
-            });
-            let talk = async {
-                let mut stream = served.begin(ADA, &id, &call).await;
-                let question = next(&mut stream).await;
-                assert_eq!(question["method"], "elicitation/create", "{question}");
-                let reply = accepted(json!({ "answer": answer }));
-                let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply });
-                served.post(ADA, Some(&id), &reply).await;
-                next(&mut stream).await
-            };
-            let limit = Duration::from_secs(10);
-            let told = tokio::time::timeout(limit, talk).await.expect("it is asked");
-            assert_eq!(told["result"]["isError"], answer == "reject", "{told}");
-        }
+    let served = Served::start(&server()).await;
+    let id = served.open_with(ADA, forms()).await;
+    for answer in ["once", "reject"] {
+        let call = json!({
+            "jsonrpc": "2.0", "id": answer, "method": "tools/call",
+            "params": { "name": "write", "arguments": {} },
+        });
+        let talk = async {
+            let mut stream = served.begin(ADA, &id, &call).await;
+            let question = next(&mut stream).await;
+            assert_eq!(question["method"], "elicitation/create", "{question}");
+            let reply = accepted(json!({ "answer": answer }));
+            let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply });
+            served.post(ADA, Some(&id), &reply).await;
+            next(&mut stream).await
+        };
+        let limit = Duration::from_secs(10);
+        let told = tokio::time::timeout(limit, talk).await.expect("it is asked");
+        assert_eq!(told["result"]["isError"], answer == "reject", "{told}");
     }
 }
 
@@ -164,40 +162,37 @@ async fn questions_come_on_the_stream_of_their_call() {
 // which it could take for the answer to a request of its own.
 #[tokio::test]
 async fn an_answer_that_is_none_is_a_no() {
-    for directly in [true, false] {
-        let server = server().with_fast_path(directly);
-        let served = Served::start(&server).await;
-        let session = served.open_with(ADA, forms()).await;
-        for broken in
-            [json!({ "error": 5 }), json!({ "result": {}, "error": { "code": 1, "message": "x" } })]
-        {
-            let answer = |question: &Value| {
-                let mut answer = broken.clone();
-                (answer["jsonrpc"], answer["id"]) = ("2.0".into(), question["id"].clone());
-                answer
-            };
-            let limit = Duration::from_secs(10);
-            let mut peer = Peer::legacy(&server, forms()).await;
-            let call = json!({ "name": "write", "arguments": {} });
-            let id = peer.send("tools/call", call.clone()).await;
-            let question = peer.receive_method("elicitation/create").await;
-            peer.send_line(&answer(&question).to_string()).await;
-            let told =
-                tokio::time::timeout(limit, peer.receive_response(id)).await.expect("it is over");
-            assert_eq!(told["result"]["isError"], true, "{told}");
-            let rest = peer.hang_up().await;
-            assert!(rest.iter().all(|message| message["error"].is_null()), "{rest:?}");
+    let server = server();
+    let served = Served::start(&server).await;
+    let session = served.open_with(ADA, forms()).await;
+    for broken in
+        [json!({ "error": 5 }), json!({ "result": {}, "error": { "code": 1, "message": "x" } })]
+    {
+        let answer = |question: &Value| {
+            let mut answer = broken.clone();
+            (answer["jsonrpc"], answer["id"]) = ("2.0".into(), question["id"].clone());
+            answer
+        };
+        let limit = Duration::from_secs(10);
+        let mut peer = Peer::legacy(&server, forms()).await;
+        let call = json!({ "name": "write", "arguments": {} });
+        let id = peer.send("tools/call", call.clone()).await;
+        let question = peer.receive_method("elicitation/create").await;
+        peer.send_line(&answer(&question).to_string()).await;
+        let told =
+            tokio::time::timeout(limit, peer.receive_response(id)).await.expect("it is over");
+        assert_eq!(told["result"]["isError"], true, "{told}");
+        let rest = peer.hang_up().await;
+        assert!(rest.iter().all(|message| message["error"].is_null()), "{rest:?}");
 
-            let id = broken.to_string();
-            let call =
-                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call });
-            let mut stream = served.begin(ADA, &session, &call).await;
-            let question = next(&mut stream).await;
-            let posted = served.post(ADA, Some(&session), &answer(&question)).await;
-            assert!(posted.starts_with("HTTP/1.1 202"), "{posted}");
-            let told = tokio::time::timeout(limit, next(&mut stream)).await.expect("it is over");
-            assert_eq!(told["result"]["isError"], true, "{told}");
-        }
+        let id = broken.to_string();
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call });
+        let mut stream = served.begin(ADA, &session, &call).await;
+        let question = next(&mut stream).await;
+        let posted = served.post(ADA, Some(&session), &answer(&question)).await;
+        assert!(posted.starts_with("HTTP/1.1 202"), "{posted}");
+        let told = tokio::time::timeout(limit, next(&mut stream)).await.expect("it is over");
+        assert_eq!(told["result"]["isError"], true, "{told}");
     }
 }
 

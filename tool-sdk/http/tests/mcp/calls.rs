@@ -54,11 +54,7 @@ async fn titles_and_icons_are_those_of_the_display() {
         .into_iter()
         .fold(Registry::builder(), |all, it| all.add(DynamicTool::new(it, said)));
     let server = Server::new(Pipeline::new(tools.build().unwrap()), Session::default());
-    for mut peer in [
-        Peer::legacy(&server, json!({})).await,
-        Peer::legacy(&server.clone().with_fast_path(false), json!({})).await,
-        Peer::modern(&server, json!({})),
-    ] {
+    for mut peer in [Peer::legacy(&server, json!({})).await, Peer::modern(&server, json!({}))] {
         let tools = peer.request("tools/list", json!({})).await["result"]["tools"].take();
         assert_eq!((&tools[0]["title"], &tools[1]["title"]), (&json!("Look"), &json!("Another")));
         let icon = json!({
@@ -112,11 +108,7 @@ async fn null_for_an_optional_argument_is_absent_and_noted() {
     let greet = DynamicTool::new(greet, |args: Value, _: Context| async move { args.to_string() });
     let pipeline = Pipeline::new(Registry::builder().add(greet).build().unwrap());
     let server = Server::new(pipeline.clone(), Session::default());
-    for mut peer in [
-        Peer::legacy(&server, json!({})).await,
-        Peer::legacy(&server.clone().with_fast_path(false), json!({})).await,
-        Peer::modern(&server, json!({})),
-    ] {
+    for mut peer in [Peer::legacy(&server, json!({})).await, Peer::modern(&server, json!({}))] {
         let mut events = pipeline.subscribe();
         let sent = json!({ "name": "ada", "manner": null, "comment": null });
         let result = peer.call("greet", sent).await;
@@ -258,16 +250,14 @@ async fn a_cancelled_call_ends_and_is_not_answered() {
 async fn a_call_is_cancelled_under_another_spelling_of_its_id() {
     let seen = Arc::<Seen>::default();
     let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
-    for server in [server.clone(), server.with_fast_path(false)] {
-        let mut peer = Peer::legacy(&server, json!({})).await;
-        let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"wait"}}"#;
-        peer.send_line(call).await;
-        seen.started.notified().await;
-        let back = r#"{"method":"notifications/cancelled","params":{"requestId":"\u0061"}}"#;
-        peer.send_line(&back.replacen('{', r#"{"jsonrpc":"2.0","#, 1)).await;
-        let ended = tokio::time::timeout(Duration::from_secs(20), seen.ended.notified());
-        ended.await.expect("it is cancelled");
-    }
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"wait"}}"#;
+    peer.send_line(call).await;
+    seen.started.notified().await;
+    let back = r#"{"method":"notifications/cancelled","params":{"requestId":"\u0061"}}"#;
+    peer.send_line(&back.replacen('{', r#"{"jsonrpc":"2.0","#, 1)).await;
+    let ended = tokio::time::timeout(Duration::from_secs(20), seen.ended.notified());
+    ended.await.expect("it is cancelled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -399,20 +389,18 @@ async fn older_peers_are_sent_no_block_that_they_do_not_know() {
         ("2025-03-26", ["audio", "text"]),
         ("2025-06-18", ["audio", "resource_link"]),
     ] {
-        for server in [server.clone(), server.clone().with_fast_path(false)] {
-            let mut peer = Peer::legacy_version(version, &server, json!({})).await;
-            let content = peer.call("ring", json!({})).await["content"].take();
-            assert_eq!([&content[0]["type"], &content[1]["type"]], expected, "{version}");
-            let served = Served::start(&server).await;
-            let id = served.open_as(version, ADA, json!({})).await;
-            let params = json!({ "name": "ring" });
-            let call = json!({
-                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params,
-            });
-            let answer = served.post(ADA, Some(&id), &call).await;
-            for kind in expected {
-                assert!(answer.contains(&format!(r#""type":"{kind}""#)), "{version}: {answer}");
-            }
+        let mut peer = Peer::legacy_version(version, &server, json!({})).await;
+        let content = peer.call("ring", json!({})).await["content"].take();
+        assert_eq!([&content[0]["type"], &content[1]["type"]], expected, "{version}");
+        let served = Served::start(&server).await;
+        let id = served.open_as(version, ADA, json!({})).await;
+        let params = json!({ "name": "ring" });
+        let call = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params,
+        });
+        let answer = served.post(ADA, Some(&id), &call).await;
+        for kind in expected {
+            assert!(answer.contains(&format!(r#""type":"{kind}""#)), "{version}: {answer}");
         }
     }
 }

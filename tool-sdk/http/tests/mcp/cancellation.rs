@@ -47,14 +47,6 @@ async fn is_given_up(cx: &Context) {
     assert!(cx.is_cancelled());
 }
 
-/// Both ways of a call: answered directly, and by rmcp.
-fn both(session: &Session) -> [(Server, Given); 2] {
-    [true, false].map(|directly| {
-        let (server, given) = giving(session.clone());
-        (server.with_fast_path(directly), given)
-    })
-}
-
 fn request(id: u64, name: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call(name) })
 }
@@ -67,38 +59,36 @@ fn taken_back(id: u64) -> Value {
 
 #[tokio::test]
 async fn a_peer_gives_up_one_of_its_calls() {
-    for (server, mut given) in both(&Session::default()) {
-        let mut peer = Peer::legacy(&server, json!({})).await;
-        peer.request("ping", json!({})).await;
-        peer.send_line(&request(100, "stay").to_string()).await;
-        let other = stays(&mut given).await;
-        peer.send_line(&request(101, "stay").to_string()).await;
-        let one = stays(&mut given).await;
-        peer.send_line(&taken_back(101).to_string()).await;
-        is_given_up(&one).await;
-        assert!(!other.is_cancelled());
-        peer.send_line(&taken_back(100).to_string()).await;
-        is_given_up(&other).await;
-        assert_eq!(text(&peer.call("leave", json!({})).await), "it is done");
-    }
+    let (server, mut given) = giving(Session::default());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    peer.request("ping", json!({})).await;
+    peer.send_line(&request(100, "stay").to_string()).await;
+    let other = stays(&mut given).await;
+    peer.send_line(&request(101, "stay").to_string()).await;
+    let one = stays(&mut given).await;
+    peer.send_line(&taken_back(101).to_string()).await;
+    is_given_up(&one).await;
+    assert!(!other.is_cancelled());
+    peer.send_line(&taken_back(100).to_string()).await;
+    is_given_up(&other).await;
+    assert_eq!(text(&peer.call("leave", json!({})).await), "it is done");
 }
 
 #[tokio::test]
 async fn a_peer_gives_up_one_of_its_calls_over_http() {
-    for (server, mut given) in both(&Session::default()) {
-        let served = Served::start(&server).await;
-        let id = served.open(ADA).await;
-        let _streams = (
-            served.begin(ADA, &id, &request(100, "stay")).await,
-            served.begin(ADA, &id, &request(101, "stay")).await,
-        );
-        let (other, one) = (stays(&mut given).await, stays(&mut given).await);
-        served.post(ADA, Some(&id), &taken_back(101)).await;
-        is_given_up(&one).await;
-        assert!(!other.is_cancelled());
-        served.post(ADA, Some(&id), &taken_back(100)).await;
-        is_given_up(&other).await;
-    }
+    let (server, mut given) = giving(Session::default());
+    let served = Served::start(&server).await;
+    let id = served.open(ADA).await;
+    let _streams = (
+        served.begin(ADA, &id, &request(100, "stay")).await,
+        served.begin(ADA, &id, &request(101, "stay")).await,
+    );
+    let (other, one) = (stays(&mut given).await, stays(&mut given).await);
+    served.post(ADA, Some(&id), &taken_back(101)).await;
+    is_given_up(&one).await;
+    assert!(!other.is_cancelled());
+    served.post(ADA, Some(&id), &taken_back(100)).await;
+    is_given_up(&other).await;
 }
 
 // Its calls end with a session, and not only once rmcp has waited for them; those of others go on.
@@ -136,14 +126,13 @@ async fn a_call_that_has_ended_is_not_given_up_with_the_next_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_hangs_up_gives_up_its_calls() {
-    for (server, mut given) in both(&Session::default()) {
-        let mut peer = Peer::legacy(&server, json!({})).await;
-        peer.request("ping", json!({})).await;
-        peer.send_line(&request(100, "stay").to_string()).await;
-        let cx = stays(&mut given).await;
-        peer.hang_up().await;
-        is_given_up(&cx).await;
-    }
+    let (server, mut given) = giving(Session::default());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    peer.request("ping", json!({})).await;
+    peer.send_line(&request(100, "stay").to_string()).await;
+    let cx = stays(&mut given).await;
+    peer.hang_up().await;
+    is_given_up(&cx).await;
 }
 
 #[tokio::test]
@@ -151,17 +140,16 @@ async fn the_host_gives_up_what_it_serves() {
     let host = CancellationToken::new();
     let session = Session::new("host").with_cancel(host.clone());
     let mut calls = Vec::new();
-    for (server, mut given) in both(&session) {
-        let mut peer = Peer::legacy(&server, json!({})).await;
-        peer.request("ping", json!({})).await;
-        let id = peer.send("tools/call", call("stay")).await;
-        let cx = stays(&mut given).await;
-        let served = Served::start(&server).await;
-        let open = served.open(ADA).await;
-        let stream = served.begin(ADA, &open, &request(100, "stay")).await;
-        let over_http = stays(&mut given).await;
-        calls.push((peer, id, served, stream, [cx, over_http]));
-    }
+    let (server, mut given) = giving(session);
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    peer.request("ping", json!({})).await;
+    let id = peer.send("tools/call", call("stay")).await;
+    let cx = stays(&mut given).await;
+    let served = Served::start(&server).await;
+    let open = served.open(ADA).await;
+    let stream = served.begin(ADA, &open, &request(100, "stay")).await;
+    let over_http = stays(&mut given).await;
+    calls.push((peer, id, served, stream, [cx, over_http]));
     host.cancel();
     for (mut peer, id, _served, mut stream, contexts) in calls {
         for cx in &contexts {

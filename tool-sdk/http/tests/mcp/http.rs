@@ -457,9 +457,9 @@ async fn wrong_parameters_are_told_from_an_unknown_method() {
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
     let list =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "cursor": 5 } });
-    for (session, message) in [(None, hello), (Some(id.as_str()), list)] {
+    for (session, message, code) in [(None, hello, "400"), (Some(id.as_str()), list, "200")] {
         let answer = served.post(ADA, session, &message).await;
-        assert!(status(&answer) == "400" && answer.contains("-32602"), "{answer}");
+        assert!(status(&answer) == code && answer.contains("-32602"), "{answer}");
     }
     let named = format!("Mcp-Session-Id: {id}\r\n");
     for (head, meta) in [(named.as_str(), json!({})), (MODERN, modern())] {

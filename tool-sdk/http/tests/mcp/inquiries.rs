@@ -92,41 +92,38 @@ impl ResourceProvider for Motto {
 // What a tool asks comes where its answer will come, too.
 #[tokio::test]
 async fn over_http_a_tool_asks_on_the_stream_of_its_call() {
-    for server in [curious(), curious().with_fast_path(false)] {
-        let served = Served::start(&server).await;
-        let id = served.open_with(ADA, able()).await;
-        let params = json!({ "name": "greet", "arguments": {} });
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        let talk = async {
-            let mut stream = served.begin(ADA, &id, &call).await;
-            for (method, answer) in
-                [("elicitation/create", ada()), ("sampling/createMessage", rome())]
-            {
-                let question = next(&mut stream).await;
-                assert_eq!(question["method"], method, "{question}");
-                let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer });
-                served.post(ADA, Some(&id), &reply).await;
-            }
-            next(&mut stream).await
-        };
-        let told = timeout(Duration::from_secs(10), talk).await.expect("it is asked");
-        assert_eq!(text(&told["result"]), "\"ada\" of \"Rome\"");
-    }
+    let server = curious();
+    let served = Served::start(&server).await;
+    let id = served.open_with(ADA, able()).await;
+    let params = json!({ "name": "greet", "arguments": {} });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let talk = async {
+        let mut stream = served.begin(ADA, &id, &call).await;
+        for (method, answer) in [("elicitation/create", ada()), ("sampling/createMessage", rome())]
+        {
+            let question = next(&mut stream).await;
+            assert_eq!(question["method"], method, "{question}");
+            let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer });
+            served.post(ADA, Some(&id), &reply).await;
+        }
+        next(&mut stream).await
+    };
+    let told = timeout(Duration::from_secs(10), talk).await.expect("it is asked");
+    assert_eq!(text(&told["result"]), "\"ada\" of \"Rome\"");
 }
 
 #[tokio::test]
 async fn a_legacy_peer_is_asked_while_the_call_runs() {
-    for server in [curious(), curious().with_fast_path(false)] {
-        let mut peer = Peer::legacy(&server, able()).await;
-        let call = peer.send("tools/call", json!({ "name": "greet", "arguments": {} })).await;
-        let form = peer.receive_method("elicitation/create").await;
-        assert_eq!(form["params"]["message"], "your name?");
-        peer.reply(&form, ada()).await;
-        let sample = peer.receive_method("sampling/createMessage").await;
-        peer.reply(&sample, rome()).await;
-        let answer = peer.receive_response(call).await;
-        assert_eq!(text(&answer["result"]), r#""ada" of "Rome""#);
-    }
+    let server = curious();
+    let mut peer = Peer::legacy(&server, able()).await;
+    let call = peer.send("tools/call", json!({ "name": "greet", "arguments": {} })).await;
+    let form = peer.receive_method("elicitation/create").await;
+    assert_eq!(form["params"]["message"], "your name?");
+    peer.reply(&form, ada()).await;
+    let sample = peer.receive_method("sampling/createMessage").await;
+    peer.reply(&sample, rome()).await;
+    let answer = peer.receive_response(call).await;
+    assert_eq!(text(&answer["result"]), r#""ada" of "Rome""#);
 }
 
 #[tokio::test]

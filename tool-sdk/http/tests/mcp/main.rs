@@ -6,9 +6,8 @@ mod approvals;
 mod batches;
 mod calls;
 mod cancellation;
-mod fast_path;
 mod http;
-mod http_fast_path;
+mod http_responses;
 mod inquiries;
 mod notifications;
 mod peer;
@@ -16,6 +15,7 @@ mod protocol_edge_cases;
 mod request_limits;
 #[cfg(unix)]
 mod socket;
+mod stdio;
 mod stream_resumption;
 mod ui_pages;
 

@@ -40,11 +40,10 @@ fn kinds() -> [(&'static str, &'static str, Value); 3] {
     [("plain", "editor", json!({})), ("apps", "editor", apps), ("chatgpt", "openai-mcp", json!({}))]
 }
 
-/// Both eras, and both ways of answering.
+/// A client of each era.
 async fn peers(name: &str, can: &Value) -> Vec<Peer> {
     vec![
         Peer::legacy_named(name, &shelf(), can.clone()).await,
-        Peer::legacy_named(name, &shelf().with_fast_path(false), can.clone()).await,
         Peer::modern_named(name, &shelf(), can.clone()),
     ]
 }
@@ -145,23 +144,21 @@ async fn the_extension_is_announced_to_those_who_know_it() {
 // A client that gives no name of its own may be known by the head of its requests.
 #[tokio::test]
 async fn a_client_over_http_is_known_by_its_head_too() {
-    for directly in [true, false] {
-        let served = Served::start(&shelf().with_fast_path(directly)).await;
-        let agent = "User-Agent: openai-mcp/1.0.0\r\n";
-        let hello = json!({
-            "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-                "protocolVersion": "2025-11-25", "capabilities": {},
-                "clientInfo": { "name": "unknown", "version": "1" },
-            },
-        });
-        let opened = served.ask("POST", ADA, agent, &hello.to_string()).await;
-        assert!(opened.contains(APPS), "{opened}");
-        let id = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
-        let named = format!("{agent}Mcp-Session-Id: {id}\r\n");
-        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        served.ask("POST", ADA, &named, &ready.to_string()).await;
-        let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
-        let listed = served.ask("POST", ADA, &named, &list.to_string()).await;
-        assert!(listed.contains("openai/outputTemplate"), "{listed}");
-    }
+    let served = Served::start(&shelf()).await;
+    let agent = "User-Agent: openai-mcp/1.0.0\r\n";
+    let hello = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "unknown", "version": "1" },
+        },
+    });
+    let opened = served.ask("POST", ADA, agent, &hello.to_string()).await;
+    assert!(opened.contains(APPS), "{opened}");
+    let id = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap();
+    let named = format!("{agent}Mcp-Session-Id: {id}\r\n");
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    served.ask("POST", ADA, &named, &ready.to_string()).await;
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    let listed = served.ask("POST", ADA, &named, &list.to_string()).await;
+    assert!(listed.contains("openai/outputTemplate"), "{listed}");
 }

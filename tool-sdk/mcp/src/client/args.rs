@@ -15,7 +15,7 @@ use tool_sdk_core::{
 
 use super::schema_repair::without_malformed;
 use super::validator::SchemaValidator;
-use crate::message::outside_strings;
+use crate::json_rpc::outside_strings;
 
 /// The most faults that are reported.
 const MAX_FAULTS: usize = 64;

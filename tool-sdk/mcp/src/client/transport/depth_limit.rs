@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::message::is_too_deep;
+use crate::json_rpc::is_too_deep;
 
 /// Marks a placeholder.
 const TOO_DEEP_KEY: &str = "io.tool-sdk/tooDeep";

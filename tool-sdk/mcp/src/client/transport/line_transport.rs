@@ -19,8 +19,8 @@ use tokio_util::codec::{Decoder, FramedRead};
 
 use super::{MAX_MESSAGE_BYTES, decode_fallback};
 use crate::client::remote::RemoteError;
-use crate::json_rpc_batch;
-use crate::json_rpc_batch::BatchMessages;
+use crate::json_rpc;
+use crate::json_rpc::BatchMessages;
 
 /// The limit that a server exceeded first, if any.
 #[derive(Clone, Debug, Default)]
@@ -94,7 +94,7 @@ impl MessageDecoder {
     /// Returns the first message of a line.
     fn decode_line(&mut self, line: &[u8]) -> io::Result<Option<RxJsonRpcMessage<RoleClient>>> {
         let line = decode_fallback::strip_byte_order_mark(line);
-        if !json_rpc_batch::is_batch(line) {
+        if !json_rpc::is_batch(line) {
             return Ok(decode_fallback::decode_message(line).ok());
         }
         let Ok(BatchMessages { messages, is_longer }) = serde_json::from_slice(line) else {
@@ -103,7 +103,7 @@ impl MessageDecoder {
         if is_longer {
             self.violation.record(format_args!(
                 "more than {} messages at once",
-                json_rpc_batch::MAX_BATCH_MESSAGES
+                json_rpc::MAX_BATCH_MESSAGES
             ));
             return Err(io::ErrorKind::InvalidData.into());
         }

@@ -24,8 +24,8 @@ use sse_stream::Sse;
 use super::http_post::{self, PostHeaders, PostResponse, post_message};
 use super::notifications::NotificationHandler;
 use super::{MAX_MESSAGE_BYTES, decode_fallback, list_probe, sse_reconnect};
-use crate::json_rpc_batch;
-use crate::json_rpc_batch::BatchMessages;
+use crate::json_rpc;
+use crate::json_rpc::BatchMessages;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
@@ -152,7 +152,7 @@ fn decode_body(
     session: Option<String>,
 ) -> Result<StreamableHttpPostResponse> {
     let body = decode_fallback::strip_byte_order_mark(body);
-    let is_one = !json_rpc_batch::is_batch(body);
+    let is_one = !json_rpc::is_batch(body);
     match (id, str::from_utf8(body)) {
         (Some(id), Ok(list)) if !is_one => {
             let mut events = decode_event(Sse::default().data(list), Some(&id));
@@ -201,7 +201,7 @@ fn decode_event(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     }
     let Some(data) = &event.data else { return vec![event] };
     let data = data.strip_prefix(decode_fallback::BYTE_ORDER_MARK).unwrap_or(data);
-    if !json_rpc_batch::is_batch(data.as_bytes()) {
+    if !json_rpc::is_batch(data.as_bytes()) {
         event.data = decode_message(data, id);
         return vec![event];
     }
@@ -212,7 +212,7 @@ fn decode_event(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
         Ok(_) => {
             let why = format_args!(
                 "the server sent more than {} messages at once",
-                json_rpc_batch::MAX_BATCH_MESSAGES
+                json_rpc::MAX_BATCH_MESSAGES
             );
             id.map(|id| to_json(&decode_fallback::error_response(id.clone(), why)))
                 .into_iter()

@@ -1,0 +1,223 @@
+//! Dispatches requests by method to their handlers.
+//!
+//! Requests that only read state are answered at once. Those that run a tool, or code of the host
+//! that may wait, become futures, which the transport runs.
+
+// Log messages are deprecated in the protocol, but current clients still read them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rmcp::model::{
+    DiscoverResult, EmptyResult, ErrorCode, ErrorData, ProtocolVersion, ServerResult,
+    SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+};
+use serde_json::json;
+use tool_sdk_core::internal::LazyCancelToken;
+
+use super::call;
+use super::connection::Connection;
+use super::in_flight::InFlightGuard;
+use super::listing::{LIST_TTL_MS, ProtocolEra};
+use super::message::{ClientRequest, Params};
+use super::message_sink::MessageSink;
+use super::request_context::{CancelOnDrop, RequestContext};
+use super::response::{HandlerResult, Response, ResultText, result_text};
+
+/// The methods that 2026-07-28 removed.
+const REMOVED_METHODS: &[&str] =
+    &["initialize", "logging/setLevel", "ping", "resources/subscribe", "resources/unsubscribe"];
+
+/// A request that was dispatched.
+pub(super) enum Dispatched {
+    /// It has its response.
+    Answered(Response),
+    /// It has to be run. A cancelled request gets no response.
+    Running { request: RunningRequest, cancel: LazyCancelToken },
+}
+
+pub(super) type RunningRequest = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
+
+impl Connection {
+    /// Dispatches a request. Messages that belong to it go to `sink`.
+    pub(super) fn begin_request(
+        self: &Arc<Self>,
+        request: ClientRequest,
+        sink: MessageSink,
+        user_agent: Option<&str>,
+    ) -> Dispatched {
+        let id = request.id.clone();
+        self.dispatch(request, sink, user_agent)
+            .unwrap_or_else(|error| Dispatched::Answered(Response::error(Some(&id), &error)))
+    }
+
+    fn dispatch(
+        self: &Arc<Self>,
+        mut request: ClientRequest,
+        sink: MessageSink,
+        user_agent: Option<&str>,
+    ) -> Result<Dispatched, ErrorData> {
+        if !self.is_stateless() {
+            self.in_flight.check_free(&request.id)?;
+        }
+        let states_modern =
+            request.meta.protocol_version().is_some_and(|version| !version.has_initialize());
+        if states_modern && REMOVED_METHODS.contains(&&*request.method) {
+            let words =
+                format!("`{}` does not exist in protocol version 2026-07-28", request.method);
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None));
+        }
+        let result = match &*request.method {
+            "initialize" => {
+                let result = self.initialize(&request.params, user_agent)?;
+                self.result(ProtocolEra::Legacy, ServerResult::InitializeResult(result))
+            }
+            // Clients may ping before they begin the connection.
+            "ping" if !self.has_handshake() => Ok(empty_result()),
+            _ => {
+                let cx = self.request_context(&mut request, sink, user_agent)?;
+                match self.answer(&request.method, &request.params, &cx) {
+                    Some(result) => result,
+                    None => return self.start(request, cx),
+                }
+            }
+        };
+        Ok(Dispatched::Answered(Response::new(&request.id, result)))
+    }
+
+    /// Returns the result of a request that is answered at once.
+    fn answer(&self, method: &str, params: &Params, cx: &RequestContext) -> Option<HandlerResult> {
+        let result = match method {
+            "ping" => Ok(ServerResult::EmptyResult(EmptyResult {})),
+            "server/discover" => Ok(self.discover(cx)),
+            "logging/setLevel" => self.set_level(params),
+            "tools/list" => return Some(self.list_tools(params, cx)),
+            "prompts/list" => self.server.list_prompts().map(ServerResult::ListPromptsResult),
+            "resources/list" => {
+                self.server.list_resources(cx.client.ui).map(ServerResult::ListResourcesResult)
+            }
+            "resources/templates/list" => {
+                self.server.list_templates().map(ServerResult::ListResourceTemplatesResult)
+            }
+            "resources/subscribe" => self.subscribe(params),
+            "resources/unsubscribe" => self.unsubscribe(params),
+            "completion/complete" => {
+                self.server.complete_argument(params).map(ServerResult::CompleteResult)
+            }
+            "tools/call" | "prompts/get" | "resources/read" => return None,
+            "subscriptions/listen" if cx.era() == ProtocolEra::Modern => return None,
+            unknown => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, unknown.to_owned(), None)),
+        };
+        Some(result.and_then(|result| self.result(cx.era(), result)))
+    }
+
+    /// Starts a request that may wait.
+    fn start(
+        self: &Arc<Self>,
+        request: ClientRequest,
+        cx: RequestContext,
+    ) -> Result<Dispatched, ErrorData> {
+        // Over HTTP, stateless requests of several clients may have the same id.
+        let guard = match self.is_stateless() {
+            true => None,
+            false => Some(self.in_flight.insert(&cx.id, cx.cancel.clone())?),
+        };
+        let cancel = cx.cancel.clone();
+        let request = Box::pin(Arc::clone(self).run(request, cx, guard));
+        Ok(Dispatched::Running { request, cancel })
+    }
+
+    /// Runs a request until it has its response or is cancelled.
+    async fn run(
+        self: Arc<Self>,
+        request: ClientRequest,
+        cx: RequestContext,
+        guard: Option<InFlightGuard>,
+    ) -> Option<Response> {
+        // A client that disconnects drops this future.
+        let mut cancel_on_drop = CancelOnDrop::new(cx.cancel.clone());
+        let permit = match self.in_flight.acquire_permit(request.size, &cx.cancel).await {
+            Ok(permit) => permit,
+            Err(error) => {
+                let is_refused = !cx.cancel.is_cancelled() || self.closed.is_cancelled();
+                return is_refused.then(|| Response::error(Some(&cx.id), &error));
+            }
+        };
+        let result = match &*request.method {
+            // A cancelled call ends by itself.
+            "tools/call" => call::call_tool(&self, request.params, &cx).await,
+            method => {
+                let handling = self.handle(method, &request.params, &cx);
+                cx.cancel.token().run_until_cancelled(handling).await?
+            }
+        };
+        cancel_on_drop.disarm();
+        drop((permit, guard));
+        (!cx.cancel.is_cancelled()).then(|| Response::new(&cx.id, result))
+    }
+
+    async fn handle(&self, method: &str, params: &Params, cx: &RequestContext) -> HandlerResult {
+        let result = match method {
+            "prompts/get" => self.get_prompt(params, cx).await?,
+            "resources/read" => self.read_resource(params, cx).await?,
+            _ => self.listen(params, cx).await?,
+        };
+        self.result(cx.era(), result)
+    }
+
+    /// Writes a result of the protocol.
+    pub(super) fn result(&self, era: ProtocolEra, result: ServerResult) -> HandlerResult {
+        Ok(result_text(result, era, || json!(self.server_info())))
+    }
+
+    fn discover(&self, cx: &RequestContext) -> ServerResult {
+        let versions = ProtocolVersion::KNOWN_VERSIONS.to_vec();
+        let result = DiscoverResult::from_server_info(versions, self.server_config(cx.client.ui));
+        ServerResult::DiscoverResult(result.with_ttl_ms(LIST_TTL_MS))
+    }
+
+    fn set_level(&self, params: &Params) -> Result<ServerResult, ErrorData> {
+        let params = params.decode::<SetLevelRequestParams>("logging/setLevel")?;
+        self.log_threshold.set(params.level);
+        Ok(ServerResult::EmptyResult(EmptyResult {}))
+    }
+
+    fn list_tools(&self, params: &Params, cx: &RequestContext) -> HandlerResult {
+        let cursor: Option<String> = params.member("cursor")?;
+        let (view, listing) = (self.toolset_view(), &self.server.listing);
+        if cx.era() == ProtocolEra::Legacy
+            && let Some(page) = listing.page_json(&view, cx.client.ui, cursor.as_deref())
+        {
+            return Ok(ResultText::Shared(page));
+        }
+        let page = listing.list_page(&view, (cx.era(), cx.client.ui), cursor.as_deref())?;
+        self.result(cx.era(), ServerResult::ListToolsResult(page))
+    }
+
+    fn subscribe(&self, params: &Params) -> Result<ServerResult, ErrorData> {
+        self.check_resource_updates("resources/subscribe")?;
+        let params = params.decode::<SubscribeRequestParams>("resources/subscribe")?;
+        self.subscriptions.subscribe(params.uri)?;
+        Ok(ServerResult::EmptyResult(EmptyResult {}))
+    }
+
+    fn unsubscribe(&self, params: &Params) -> Result<ServerResult, ErrorData> {
+        self.check_resource_updates("resources/unsubscribe")?;
+        let params = params.decode::<UnsubscribeRequestParams>("resources/unsubscribe")?;
+        self.subscriptions.unsubscribe(&params.uri);
+        Ok(ServerResult::EmptyResult(EmptyResult {}))
+    }
+
+    /// Fails if the host does not report changes of resources.
+    fn check_resource_updates(&self, method: &'static str) -> Result<(), ErrorData> {
+        match self.has_resource_updates() {
+            true => Ok(()),
+            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+        }
+    }
+}
+
+fn empty_result() -> ResultText {
+    ResultText::Owned(b"{}".to_vec())
+}

@@ -1,0 +1,152 @@
+//! Forwards the events of a running call to the client as notifications.
+//!
+//! Progress and tool output are sent as progress notifications if the request has a progress token.
+//! All other output of a tool becomes log messages, if the client wants any.
+//!
+//! **Invariant:** a client that reads slowly delays only its own notifications.
+
+// Log messages are deprecated in the protocol, but current clients still read them.
+#![expect(deprecated, reason = "legacy clients have no replacement")]
+
+use std::pin::pin;
+
+use futures_util::FutureExt as _;
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam,
+    ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification,
+};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tool_sdk_core::{CallId, EventKind, Pipeline, Subscription, ToolEvent};
+
+use super::log_threshold::log_severity;
+use super::message_sink::MessageSink;
+
+/// The receiver of notifications, and which ones it wants.
+pub(super) struct NotificationTarget {
+    pub(super) sink: MessageSink,
+    pub(super) token: Option<ProgressToken>,
+    /// The lowest log level that is sent.
+    pub(super) level: Option<u8>,
+}
+
+/// The events of one call on their way to the client.
+pub(super) struct EventRelay {
+    events: Subscription,
+    target: NotificationTarget,
+}
+
+impl EventRelay {
+    /// Subscribes to a call before it starts. Returns `None` if the client wants no notifications.
+    pub(super) fn subscribe(
+        pipeline: &Pipeline,
+        call: &CallId,
+        target: NotificationTarget,
+    ) -> Option<Self> {
+        let is_wanted = target.token.is_some() || target.level.is_some();
+        is_wanted.then(|| Self { events: pipeline.subscribe_to(call), target })
+    }
+
+    /// Runs a future and forwards events meanwhile, and the remaining ones when it has finished.
+    pub(super) async fn forward_during<T>(self, running: impl Future<Output = T>) -> T {
+        let (finished, end) = oneshot::channel();
+        let mut forwarding = pin!(forward_events(self.events, self.target, end).fuse());
+        let mut running = pin!(running);
+        let output = tokio::select! {
+            biased;
+            output = &mut running => output,
+            () = &mut forwarding => running.await,
+        };
+        let _ = finished.send(());
+        forwarding.await;
+        output
+    }
+}
+
+async fn forward_events(
+    mut events: Subscription,
+    target: NotificationTarget,
+    mut end: oneshot::Receiver<()>,
+) {
+    let mut notifier = Notifier { target, done: None, total: None, chunks: 0 };
+    loop {
+        tokio::select! {
+            biased;
+            event = events.recv() => match event {
+                Some(event) => notifier.notify_event(event).await,
+                None => return,
+            },
+            _ = &mut end => return,
+        }
+    }
+}
+
+struct Notifier {
+    target: NotificationTarget,
+    /// The progress and the total that the tool reported last.
+    done: Option<u64>,
+    total: Option<u64>,
+    /// How many chunks of output were sent. Each counts as a step as well, because the protocol
+    /// requires that progress increases with every notification.
+    chunks: u64,
+}
+
+impl Notifier {
+    /// Sends one event. Send errors are ignored: the client disconnected.
+    async fn notify_event(&mut self, event: ToolEvent) {
+        let level = log_level(&event.kind);
+        let data = match event.kind {
+            EventKind::Progress { done, total, message } => {
+                return self.report_progress(done, total, message).await;
+            }
+            EventKind::Output { text } if self.target.token.is_some() => {
+                self.chunks += 1;
+                return self.send_progress(text).await;
+            }
+            EventKind::Emitted { kind, data } => json!({ "kind": kind, "data": data }),
+            EventKind::Output { text: said } | EventKind::Warned { message: said } => said.into(),
+            _ => return,
+        };
+        if let Some(level) = level {
+            self.send_log(level, event.tool.name.as_str(), data).await;
+        }
+    }
+
+    async fn report_progress(&mut self, done: u64, total: Option<u64>, message: String) {
+        if self.done.is_some_and(|before| done <= before) {
+            return;
+        }
+        (self.done, self.total) = (Some(done), total);
+        self.send_progress(message).await;
+    }
+
+    async fn send_progress(&self, message: String) {
+        let Some(token) = &self.target.token else { return };
+        let with_chunks = |steps: u64| steps.saturating_add(self.chunks) as f64;
+        let done = with_chunks(self.done.unwrap_or_default());
+        let mut progress = ProgressNotificationParam::new(token.clone(), done);
+        progress.total = self.total.map(with_chunks);
+        progress.message = Some(message).filter(|message| !message.is_empty());
+        let progress = ProgressNotification::new(progress);
+        let _ = self.target.sink.notify(ServerNotification::ProgressNotification(progress)).await;
+    }
+
+    async fn send_log(&self, level: LoggingLevel, tool: &str, data: Value) {
+        if self.target.level.is_some_and(|least| log_severity(level) >= least) {
+            let message = LoggingMessageNotificationParam::new(level, data).with_logger(tool);
+            let message = LoggingMessageNotification::new(message);
+            let message = ServerNotification::LoggingMessageNotification(message);
+            let _ = self.target.sink.notify(message).await;
+        }
+    }
+}
+
+/// Returns the log level of an event, or `None` if it is not a log message.
+const fn log_level(kind: &EventKind) -> Option<LoggingLevel> {
+    match kind {
+        EventKind::Output { .. } => Some(LoggingLevel::Debug),
+        EventKind::Emitted { .. } => Some(LoggingLevel::Info),
+        EventKind::Warned { .. } => Some(LoggingLevel::Warning),
+        _ => None,
+    }
+}

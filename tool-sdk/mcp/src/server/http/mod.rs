@@ -1,0 +1,530 @@
+//! The MCP server over streamable HTTP, as a tower service.
+//!
+//! The host that mounts the service authenticates its clients first, and hands over the principal
+//! of each request. A client of a legacy version opens a session with `initialize`; each of its
+//! requests is answered with JSON, or with an event stream if it has to wait. Requests of a modern
+//! version stand alone.
+
+mod event_logs;
+mod event_stream;
+mod request_body;
+mod request_head;
+mod responses;
+mod sessions;
+mod standard_headers;
+mod stateless_sessions;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use hyper::body::{Body, Bytes};
+use hyper::header::HeaderValue;
+use hyper::{Method, Request, StatusCode};
+use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion, RequestId};
+use serde_json::Value;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tool_sdk_core::Principal;
+use tower_service::Service;
+
+use self::event_logs::EventLogs;
+pub(super) use self::event_stream::EventStream;
+use self::event_stream::{EventId, EventNames, KEEP_ALIVE_INTERVAL};
+use self::request_body::{BoxError, read_body};
+use self::request_head::{HeaderField, RequestHead, SESSION_ID};
+use self::responses::{
+    EVENT_STREAM, HttpResponse, JSON, bad_request, empty_response, event_stream_response,
+    full_response, json_response, method_not_allowed, text_response,
+};
+pub(super) use self::sessions::PrincipalKey;
+use self::sessions::{HttpSession, HttpSessions};
+use self::stateless_sessions::StatelessSessions;
+use super::Server;
+use super::batch::{Batch, unsupported_error};
+use super::connection::{ClientTransport, Connection};
+use super::dispatch::{Dispatched, RunningRequest};
+use super::message::{ClientMessage, ClientRequest, Params, parse_message};
+use super::message_sink::MessageSink;
+use super::request_context::CancelOnDrop;
+use super::response::Response;
+use crate::json_rpc::is_batch;
+
+/// The interval at which expired sessions are removed.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
+
+const NO_SESSION: &str = "there is no such session";
+const SESSION_REQUIRED: &str = "the request must name its session in `Mcp-Session-Id`";
+const TOO_MANY_SESSIONS: &str =
+    "all your sessions have requests in flight; close one or retry later";
+/// The status is not 404, which would mean that the session has ended.
+const NO_EVENT: &str = "there is no such event, or it is too long ago";
+
+/// The MCP server over streamable HTTP, as a tower service; see [`Server::http_service`].
+///
+/// Cheap to clone; clones share their sessions.
+#[derive(Clone)]
+pub struct HttpService(Arc<HttpHandler>);
+
+impl fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpService").finish_non_exhaustive()
+    }
+}
+
+impl HttpService {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self(Arc::new(HttpHandler {
+            server,
+            sessions: Arc::default(),
+            stateless_sessions: Arc::default(),
+            event_logs: Arc::default(),
+            cleanup: OnceLock::new(),
+        }))
+    }
+}
+
+impl<B> Service<Request<B>> for HttpService
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type Response = HttpResponse;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let handler = Arc::clone(&self.0);
+        Box::pin(async move { Ok(handler.handle(request).await.unwrap_or_else(|refused| refused)) })
+    }
+}
+
+/// Handles the requests of all clients.
+struct HttpHandler {
+    server: Arc<Server>,
+    sessions: Arc<HttpSessions>,
+    stateless_sessions: Arc<StatelessSessions>,
+    event_logs: Arc<EventLogs>,
+    /// Ends the task that removes what is idle; the first request starts it.
+    cleanup: OnceLock<DropGuard>,
+}
+
+/// A response, or the one that refuses the request.
+type HttpResult = Result<HttpResponse, HttpResponse>;
+
+impl HttpHandler {
+    async fn handle<B>(&self, request: Request<B>) -> HttpResult
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
+    {
+        self.cleanup.get_or_init(|| self.spawn_cleanup());
+        let principal = request.extensions().get::<Arc<Principal>>().cloned();
+        let (parts, body) = request.into_parts();
+        let head = RequestHead::new(&parts.headers);
+        // Stateless requests have no session, even if they name one.
+        let is_stateless = parts.method == Method::POST && head.is_modern();
+        let session = match head.session {
+            HeaderField::Missing => None,
+            _ if is_stateless => None,
+            HeaderField::Text(id) => self.sessions.find(id, &principal, Instant::now()),
+            HeaderField::Invalid => None,
+        };
+        if session.is_none() && !is_stateless && head.session != HeaderField::Missing {
+            return Err(text_response(StatusCode::NOT_FOUND, NO_SESSION));
+        }
+        match parts.method {
+            Method::POST => self.post(&head, read_body(body).await?, principal, session).await,
+            Method::GET => self.get(&head, session),
+            Method::DELETE => self.delete(&head, session),
+            _ => Err(method_not_allowed("GET, POST, DELETE")),
+        }
+    }
+
+    /// Removes idle sessions and old events for as long as the returned guard exists.
+    fn spawn_cleanup(&self) -> DropGuard {
+        let stateless_sessions = Arc::clone(&self.stateless_sessions);
+        let (sessions, event_logs) = (Arc::clone(&self.sessions), Arc::clone(&self.event_logs));
+        let end = CancellationToken::new();
+        tokio::spawn(end.clone().run_until_cancelled_owned(async move {
+            loop {
+                tokio::time::sleep(CLEANUP_INTERVAL).await;
+                let now = Instant::now();
+                stateless_sessions.remove_idle(now);
+                close_sessions(sessions.remove_expired(now), &event_logs);
+                event_logs.remove_expired(now);
+            }
+        }));
+        end.drop_guard()
+    }
+
+    /// Opens the stream of messages that belong to no request, or resumes a stream.
+    fn get(&self, head: &RequestHead<'_>, session: Option<Arc<HttpSession>>) -> HttpResult {
+        if !head.accepts(EVENT_STREAM) {
+            let words = "the client must accept text/event-stream";
+            return Err(text_response(StatusCode::NOT_ACCEPTABLE, words));
+        }
+        if head.is_modern() {
+            return Err(method_not_allowed("POST"));
+        }
+        head.check_version(false)?;
+        let session = session.ok_or_else(|| bad_request(SESSION_REQUIRED))?;
+        let reader = match head.last_event_id() {
+            HeaderField::Missing => Some(session.events.read()),
+            HeaderField::Invalid => None,
+            HeaderField::Text(id) => EventId::parse(id).and_then(|id| match id.request {
+                None => session.events.read_after(id.index),
+                Some(request) => self.event_logs.find(&session.id, request)?.read_after(id.index),
+            }),
+        };
+        reader.map(event_stream_response).ok_or_else(|| bad_request(NO_EVENT))
+    }
+
+    /// Ends a session.
+    fn delete(&self, head: &RequestHead<'_>, session: Option<Arc<HttpSession>>) -> HttpResult {
+        if head.is_modern() {
+            return Err(method_not_allowed("POST"));
+        }
+        head.check_version(false)?;
+        let session = session.ok_or_else(|| bad_request(SESSION_REQUIRED))?;
+        close_sessions(self.sessions.remove(&session.id), &self.event_logs);
+        Ok(empty_response(StatusCode::NO_CONTENT))
+    }
+
+    /// Handles a message.
+    async fn post(
+        &self,
+        head: &RequestHead<'_>,
+        body: Bytes,
+        principal: PrincipalKey,
+        session: Option<Arc<HttpSession>>,
+    ) -> HttpResult {
+        if !head.accepts(JSON) || !head.accepts(EVENT_STREAM) {
+            let words = "the client must accept both application/json and text/event-stream";
+            return Err(text_response(StatusCode::NOT_ACCEPTABLE, words));
+        }
+        if !head.has_content_type(JSON) {
+            let words = "the Content-Type must be application/json";
+            return Err(text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+        }
+        if is_batch(&body) {
+            return self.post_batch(head, &body, session);
+        }
+        let refuse = |error| json_response(StatusCode::BAD_REQUEST, Response::from(error));
+        match parse_message(&body).map_err(refuse)? {
+            ClientMessage::Request(request) if request.method == "initialize" => {
+                self.post_initialize(head, request, principal, session)
+            }
+            ClientMessage::Request(request) => {
+                head.check_version(request.meta.protocol_version().is_some())?;
+                check_stated_version(head, &request)
+                    .and_then(|()| self.check_headers(head, &request.method, &request.params))
+                    .map_err(|error| refuse_request(&request.id, &error))?;
+                if is_stateless(head, &request) {
+                    return self.post_stateless(head, request, principal).await;
+                }
+                let session = session.ok_or_else(|| bad_request(SESSION_REQUIRED))?;
+                Ok(self.respond_in_session(head, &session, request).await)
+            }
+            other => {
+                head.check_version(false)?;
+                if let ClientMessage::Notification { method, params } = &other {
+                    self.check_headers(head, method, params).map_err(|error| {
+                        json_response(StatusCode::BAD_REQUEST, Response::error(None, &error))
+                    })?;
+                }
+                match (session, &other) {
+                    (Some(session), _) => session.connection.handle_other(other),
+                    (None, ClientMessage::Notification { .. }) if head.is_modern() => {}
+                    (None, _) => return Err(bad_request(SESSION_REQUIRED)),
+                }
+                Ok(empty_response(StatusCode::ACCEPTED))
+            }
+        }
+    }
+
+    /// Opens a session.
+    fn post_initialize(
+        &self,
+        head: &RequestHead<'_>,
+        request: ClientRequest,
+        principal: PrincipalKey,
+        session: Option<Arc<HttpSession>>,
+    ) -> HttpResult {
+        let id = request.id.clone();
+        self.check_headers(head, &request.method, &request.params)
+            .and_then(|()| check_initialize_version(head, &request.params))
+            .map_err(|error| refuse_request(&id, &error))?;
+        let session = match session {
+            Some(session) => session,
+            None => HttpSession::new(Arc::clone(&self.server), principal)
+                .map(Arc::new)
+                .map_err(|error| internal_error(&id, &error))?,
+        };
+        let sink = session.connection.sink.clone();
+        let response = match session.connection.begin_request(request, sink, head.user_agent()) {
+            Dispatched::Answered(response) => response,
+            Dispatched::Running { .. } => return Err(bad_request(SESSION_REQUIRED)),
+        };
+        if response.error.is_some() {
+            return Err(json_response(StatusCode::BAD_REQUEST, response));
+        }
+        let session_id = HeaderValue::from_str(&session.id)
+            .map_err(|error| internal_error(&id, &io::Error::other(error)))?;
+        let removed = self
+            .sessions
+            .insert(session, Instant::now())
+            .map_err(|_| text_response(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY_SESSIONS))?;
+        close_sessions(removed, &self.event_logs);
+        let mut response = json_response(StatusCode::OK, response);
+        response.headers_mut().insert(SESSION_ID, session_id);
+        Ok(response)
+    }
+
+    /// Responds to a request of a session: with JSON if it need not wait, otherwise with an event
+    /// stream that can be resumed.
+    async fn respond_in_session(
+        &self,
+        head: &RequestHead<'_>,
+        session: &HttpSession,
+        request: ClientRequest,
+    ) -> HttpResponse {
+        let number = session.next_request();
+        let stream = EventStream::new(EventNames::OfRequest(number));
+        if !head.predates_empty_events() {
+            stream.send_resume_hint();
+        }
+        let sink = MessageSink::Events(Arc::clone(&stream));
+        match session.connection.begin_request(request, sink, head.user_agent()) {
+            Dispatched::Answered(response) => session_response(response),
+            Dispatched::Running { mut request, .. } => {
+                let polled = poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await;
+                match polled {
+                    Poll::Ready(Some(response)) if !stream.has_message() => {
+                        return session_response(response);
+                    }
+                    Poll::Ready(response) => {
+                        let request = Box::pin(std::future::ready(response));
+                        spawn_request(request, Arc::clone(&stream));
+                    }
+                    Poll::Pending => spawn_request(request, Arc::clone(&stream)),
+                }
+                let reader = stream.read();
+                let principal = session.connection.principal.clone();
+                self.event_logs.insert(&session.id, principal, number, stream);
+                event_stream_response(reader)
+            }
+        }
+    }
+
+    /// Handles a batch of a session: responds with an array if no request has to wait, otherwise
+    /// with an event stream.
+    fn post_batch(
+        &self,
+        head: &RequestHead<'_>,
+        body: &[u8],
+        session: Option<Arc<HttpSession>>,
+    ) -> HttpResult {
+        head.check_version(false)?;
+        let refuse = |error| json_response(StatusCode::BAD_REQUEST, Response::from(error));
+        let Some(session) = session else { return Err(refuse(unsupported_error(body))) };
+        let stream = EventStream::new(EventNames::None);
+        let sink = MessageSink::Events(Arc::clone(&stream));
+        let batch = Batch::dispatch(&session.connection, body, &sink, head.user_agent());
+        let mut batch = batch.map_err(refuse)?;
+        batch.start();
+        if batch.is_finished() && !stream.has_message() {
+            return Ok(match (batch.take_array(), batch.has_request) {
+                (Some(array), true) => full_response(StatusCode::OK, array.into(), JSON),
+                (Some(array), false) => full_response(StatusCode::BAD_REQUEST, array.into(), JSON),
+                (None, true) => empty_response(StatusCode::OK),
+                (None, false) => empty_response(StatusCode::ACCEPTED),
+            });
+        }
+        let reader = stream.read();
+        tokio::spawn(async move {
+            let stream = CloseOnDrop(stream);
+            while let Some(response) = batch.next_response().await {
+                // Without a reader nothing is kept, but the requests run to their end.
+                let _ = stream.0.send(&response).await;
+            }
+        });
+        Ok(event_stream_response(reader))
+    }
+
+    /// Responds to a request that stands alone: with JSON if nothing is sent before its response,
+    /// and the response comes soon enough for proxies. It is cancelled when the client disconnects.
+    async fn post_stateless(
+        &self,
+        head: &RequestHead<'_>,
+        request: ClientRequest,
+        principal: PrincipalKey,
+    ) -> HttpResult {
+        let is_malformed =
+            !request.meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
+        let id = request.id.clone();
+        let stream = EventStream::new(EventNames::None);
+        let sink = MessageSink::Events(Arc::clone(&stream));
+        let connection = self.stateless_sessions.get_or_create(&principal, Instant::now(), || {
+            let sink = MessageSink::Events(EventStream::new(EventNames::OfSession));
+            let server = Arc::clone(&self.server);
+            Connection::new(server, principal.clone(), ClientTransport::Stateless, sink)
+        });
+        let connection = connection.map_err(|error| internal_error(&id, &error))?;
+        let (mut request, cancel) = match connection.begin_request(request, sink, head.user_agent())
+        {
+            Dispatched::Answered(response) => {
+                return Ok(stateless_response(response, is_malformed));
+            }
+            Dispatched::Running { request, cancel } => (request, cancel),
+        };
+        tokio::select! {
+            biased;
+            response = &mut request => if !stream.has_message() {
+                let cancelled = || {
+                    let error = ErrorData::internal_error("the request was cancelled", None);
+                    Response::error(Some(&id), &error)
+                };
+                return Ok(stateless_response(response.unwrap_or_else(cancelled), is_malformed));
+            } else {
+                request = Box::pin(std::future::ready(response));
+            },
+            () = stream.wait_for_message() => {}
+            () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => {}
+        }
+        let reader = stream.read().with_cancel(CancelOnDrop::new(cancel));
+        spawn_request(request, stream);
+        Ok(event_stream_response(reader))
+    }
+
+    /// Fails if the standard headers contradict the message.
+    fn check_headers(
+        &self,
+        head: &RequestHead<'_>,
+        method: &str,
+        params: &Params,
+    ) -> Result<(), ErrorData> {
+        let schema = |name: &str| {
+            let view = self.server.pipeline.toolset().view();
+            Some(Value::Object(view.definition(name)?.parameters.as_map().clone()))
+        };
+        standard_headers::check_headers(head, method, params, schema)
+            .map_err(|words| ErrorData::header_mismatch(words, None))
+    }
+}
+
+/// Runs a request and sends its response as the last event of its stream.
+fn spawn_request(request: RunningRequest, stream: Arc<EventStream>) {
+    tokio::spawn(async move {
+        let stream = CloseOnDrop(stream);
+        if let Some(response) = request.await {
+            let _ = stream.0.send(&response.text).await;
+        }
+    });
+}
+
+/// Ends a stream, also when its request panics.
+struct CloseOnDrop(Arc<EventStream>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Cancels the requests of sessions and forgets their events.
+fn close_sessions(sessions: impl IntoIterator<Item = Arc<HttpSession>>, event_logs: &EventLogs) {
+    for session in sessions {
+        session.close();
+        event_logs.remove_session(&session.id);
+    }
+}
+
+/// Returns true if a request stands alone.
+fn is_stateless(head: &RequestHead<'_>, request: &ClientRequest) -> bool {
+    head.is_modern()
+        || request.method == "server/discover"
+        || request.meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+}
+
+/// Fails if a request and its head state different versions, or if one states none where it must.
+fn check_stated_version(head: &RequestHead<'_>, request: &ClientRequest) -> Result<(), ErrorData> {
+    let stated = request.meta.protocol_version();
+    let must_state = head.is_modern() || request.method == "server/discover";
+    match (stated, head.version()) {
+        (None, _) if must_state => {
+            let missing = request.meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+            let missing = missing.join(", ");
+            let words =
+                format!("request _meta is missing or has malformed required fields: {missing}");
+            Err(ErrorData::invalid_params(words, None))
+        }
+        (None, _) => Ok(()),
+        (Some(_), None) => {
+            let words = "a request that states its protocol version needs the header \
+                         `MCP-Protocol-Version`";
+            Err(ErrorData::header_mismatch(words, None))
+        }
+        (Some(stated), Some(version)) if stated.as_str() != version => {
+            let words = format!(
+                "`MCP-Protocol-Version` ({version}) does not match the version of the request \
+                 ({stated})"
+            );
+            Err(ErrorData::header_mismatch(words, None))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fails if the head of `initialize` states another version than its parameters.
+fn check_initialize_version(head: &RequestHead<'_>, params: &Params) -> Result<(), ErrorData> {
+    let requested = params.member::<String>("protocolVersion")?;
+    match (head.version(), requested) {
+        (Some(version), Some(requested)) if version != requested => {
+            let words = format!(
+                "`MCP-Protocol-Version` ({version}) does not match `protocolVersion` ({requested})"
+            );
+            Err(ErrorData::invalid_request(words, None))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refuse_request(id: &RequestId, error: &ErrorData) -> HttpResponse {
+    json_response(StatusCode::BAD_REQUEST, Response::error(Some(id), error))
+}
+
+fn internal_error(id: &RequestId, error: &io::Error) -> HttpResponse {
+    let error = ErrorData::internal_error(format!("cannot open a connection: {error}"), None);
+    json_response(StatusCode::INTERNAL_SERVER_ERROR, Response::error(Some(id), &error))
+}
+
+/// Returns the response to a request of a session. Errors of a method are no errors of HTTP.
+fn session_response(response: Response) -> HttpResponse {
+    let status = match response.error {
+        Some(ErrorCode::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    };
+    json_response(status, response)
+}
+
+/// Returns the response to a stateless request. Its status lets proxies see the kind of error.
+fn stateless_response(response: Response, is_malformed: bool) -> HttpResponse {
+    let status = match response.error {
+        Some(
+            ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+            | ErrorCode::HEADER_MISMATCH,
+        ) => StatusCode::BAD_REQUEST,
+        Some(ErrorCode::INVALID_PARAMS) if is_malformed => StatusCode::BAD_REQUEST,
+        Some(ErrorCode::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    };
+    json_response(status, response)
+}

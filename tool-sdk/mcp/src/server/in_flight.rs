@@ -1,0 +1,158 @@
+//! The requests of one client that are in flight, by id.
+//!
+//! Only so many run at once; further ones wait in their order.
+//!
+//! **Invariant:** no two requests in flight have the same id, and the number of requests that run
+//! and the size of those that wait are bounded.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use rmcp::model::{ErrorData, RequestId};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tool_sdk_core::internal::LazyCancelToken;
+
+use super::message::{duplicate_id_error, too_many_requests_error};
+
+/// The maximum number of requests that run.
+const MAX_RUNNING: usize = 256;
+/// The maximum size of all requests that wait, in bytes.
+const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
+
+/// The requests in flight of one client.
+pub(super) struct InFlightRequests {
+    state: Mutex<State>,
+    permits: Arc<Semaphore>,
+    waiting_bytes: AtomicUsize,
+}
+
+impl Default for InFlightRequests {
+    fn default() -> Self {
+        let permits = Arc::new(Semaphore::new(MAX_RUNNING));
+        Self { state: Mutex::default(), permits, waiting_bytes: AtomicUsize::new(0) }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// Few at a time, so a search is faster than a hash.
+    requests: Vec<InFlightRequest>,
+    /// When the last request ended.
+    last_ended: Option<Instant>,
+}
+
+struct InFlightRequest {
+    id: RequestId,
+    cancel: LazyCancelToken,
+}
+
+impl InFlightRequests {
+    /// Registers a request until the guard is dropped.
+    pub(super) fn insert(
+        self: &Arc<Self>,
+        id: &RequestId,
+        cancel: LazyCancelToken,
+    ) -> Result<InFlightGuard, ErrorData> {
+        let mut state = self.lock_state();
+        if state.requests.iter().any(|request| request.id == *id) {
+            return Err(duplicate_id_error());
+        }
+        state.requests.push(InFlightRequest { id: id.clone(), cancel });
+        Ok(InFlightGuard { requests: Arc::clone(self), id: id.clone() })
+    }
+
+    /// Returns the error if a request has this id.
+    pub(super) fn check_free(&self, id: &RequestId) -> Result<(), ErrorData> {
+        match self.lock_state().requests.iter().any(|request| request.id == *id) {
+            true => Err(duplicate_id_error()),
+            false => Ok(()),
+        }
+    }
+
+    /// Cancels a request.
+    pub(super) fn cancel(&self, id: &RequestId) {
+        let state = self.lock_state();
+        let cancel = state.requests.iter().find(|request| request.id == *id);
+        let cancel = cancel.map(|request| request.cancel.clone());
+        drop(state);
+        if let Some(cancel) = cancel {
+            cancel.token().cancel();
+        }
+    }
+
+    /// Cancels all requests.
+    pub(super) fn cancel_all(&self) {
+        let state = self.lock_state();
+        let all: Vec<_> = state.requests.iter().map(|request| request.cancel.clone()).collect();
+        drop(state);
+        for cancel in all {
+            cancel.token().cancel();
+        }
+    }
+
+    /// Waits until a request of this size may run. Fails when too much waits already, or when the
+    /// request is cancelled before.
+    pub(super) async fn acquire_permit(
+        &self,
+        size: usize,
+        cancel: &LazyCancelToken,
+    ) -> Result<OwnedSemaphorePermit, ErrorData> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let waiting = self.waiting_bytes.fetch_add(size, Ordering::Relaxed);
+        let waiting = WaitingRequest { requests: self, size, before: waiting };
+        if waiting.before + size > MAX_WAITING_BYTES {
+            return Err(too_many_requests_error());
+        }
+        let acquiring = Arc::clone(&self.permits).acquire_owned();
+        match cancel.token().run_until_cancelled(acquiring).await {
+            Some(Ok(permit)) if !cancel.is_cancelled() => Ok(permit),
+            _ => Err(too_many_requests_error()),
+        }
+    }
+
+    /// Returns when the last request ended.
+    pub(super) fn last_ended(&self) -> Option<Instant> {
+        self.lock_state().last_ended
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock_state().requests.is_empty()
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts a request among those that wait.
+struct WaitingRequest<'a> {
+    requests: &'a InFlightRequests,
+    size: usize,
+    /// The size of those that waited before it.
+    before: usize,
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        self.requests.waiting_bytes.fetch_sub(self.size, Ordering::Relaxed);
+    }
+}
+
+/// Keeps a request in flight.
+pub(super) struct InFlightGuard {
+    requests: Arc<InFlightRequests>,
+    id: RequestId,
+}
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        let mut state = self.requests.lock_state();
+        state.last_ended = Some(Instant::now());
+        if let Some(at) = state.requests.iter().position(|request| request.id == self.id) {
+            state.requests.swap_remove(at);
+        }
+    }
+}

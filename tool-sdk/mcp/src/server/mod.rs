@@ -1,0 +1,263 @@
+//! The MCP server.
+//!
+//! ```text
+//! stdio · http ─▶ message ─▶ connection ─▶ dispatch        one path for every message
+//!                                            ├▶ listing · ui · resource_adapter   answered at once
+//!                                            └▶ call ─▶ pipeline ─▶ result        may wait
+//!                                                 ├▶ event_relay                  progress and logs
+//!                                                 └▶ legacy_client · suspended_calls   questions
+//! response ─▶ message_sink ─▶ stdio · http
+//! ```
+
+mod approval_form;
+mod batch;
+mod call;
+mod connection;
+mod dispatch;
+mod event_relay;
+mod http;
+mod in_flight;
+mod input;
+mod legacy_client;
+mod listing;
+mod log_threshold;
+mod message;
+mod message_sink;
+mod outgoing_requests;
+mod request_context;
+mod resource_adapter;
+mod resources;
+mod response;
+mod result;
+mod stdio;
+mod subscriptions;
+mod suspended_calls;
+mod tool_list_changes;
+mod ui;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tool_sdk_core::{Pipeline, Session};
+
+pub use self::http::HttpService;
+use self::listing::ToolListing;
+pub use self::resources::{
+    PromptArgument, PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition,
+    ResourceProvider,
+};
+use self::suspended_calls::SuspendedCalls;
+use self::ui::UiPage;
+
+/// Serves the tools of a pipeline over MCP.
+///
+/// Each connection is a session of its own. If the host set no approver, the client's user is
+/// asked, provided that the client supports forms. For every other client an undecided call is
+/// denied, and the denial says how to allow it.
+///
+/// Cheap to clone; clones serve the same tools.
+///
+/// # Examples
+///
+/// A program that serves its tools over standard input and output:
+///
+/// ```no_run
+/// use tool_sdk::{LoopGuard, Pipeline, Registry, Session, mcp};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pipeline = Pipeline::new(Registry::linked()?).loop_guard(LoopGuard::default());
+/// mcp::Server::new(pipeline, Session::default()).with_name("shelf", "1.0.0").serve_stdio().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Server {
+    pipeline: Pipeline,
+    session: Session,
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    setup_session: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
+    asks_client: bool,
+    resources: Option<Arc<dyn ResourceProvider>>,
+    prompts: Option<Arc<dyn PromptProvider>>,
+    pages: Vec<UiPage>,
+    listing: Arc<ToolListing>,
+    suspended_calls: Arc<SuspendedCalls>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .field("pipeline", &self.pipeline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Configuration, before anything is served.
+impl Server {
+    /// Returns a server for the pipeline's tools. Every connection starts with a copy of `session`.
+    #[must_use]
+    pub fn new(pipeline: Pipeline, session: Session) -> Self {
+        Self {
+            pipeline,
+            session,
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: None,
+            setup_session: None,
+            asks_client: true,
+            resources: None,
+            prompts: None,
+            pages: Vec::new(),
+            listing: Arc::default(),
+            suspended_calls: Arc::default(),
+        }
+    }
+
+    /// Sets the server name and version that clients see.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        (self.name, self.version) = (name.into(), version.into());
+        self
+    }
+
+    /// Sets a callback that changes the session of each new connection. The session has its id by
+    /// then.
+    #[must_use]
+    pub fn with_session_setup(
+        mut self,
+        equip: impl Fn(Session) -> Session + Send + Sync + 'static,
+    ) -> Self {
+        self.setup_session = Some(Arc::new(equip));
+        self
+    }
+
+    /// Sets whether the client's user is asked for approvals if the host set no approver; true by
+    /// default. Without an approver, a call that needs approval is denied.
+    #[must_use]
+    pub fn with_client_approvals(mut self, ask: bool) -> Self {
+        self.asks_client = ask;
+        self
+    }
+
+    /// Serves the resources of this provider.
+    #[must_use]
+    pub fn with_resources(mut self, resources: impl ResourceProvider) -> Self {
+        self.resources = Some(Arc::new(resources));
+        self
+    }
+
+    /// Serves the prompts of this provider.
+    #[must_use]
+    pub fn with_prompts(mut self, prompts: impl PromptProvider) -> Self {
+        self.prompts = Some(Arc::new(prompts));
+        self
+    }
+
+    /// Adds an HTML page for the tools that name it as their `ui`. Only clients that show pages
+    /// (the MCP Apps extension, and ChatGPT) see it.
+    ///
+    /// The URI begins with `ui://`. The name should say what the page shows.
+    #[must_use]
+    pub fn with_page(
+        mut self,
+        uri: impl Into<String>,
+        name: impl Into<String>,
+        html: impl Into<String>,
+    ) -> Self {
+        self.pages.push(UiPage { uri: uri.into(), name: name.into(), html: html.into() });
+        self
+    }
+
+    /// Sets the instructions that clients receive about the tools as a whole.
+    #[must_use]
+    pub fn with_instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+}
+
+/// The start of a connection.
+impl Server {
+    fn connection_session(&self, id: String) -> Session {
+        let session = self.session.clone().with_id(id);
+        match &self.setup_session {
+            Some(equip) => equip(session),
+            None => session,
+        }
+    }
+}
+
+/// Transports.
+impl Server {
+    /// Serves the client at standard input and output until it disconnects.
+    ///
+    /// Nothing else may write to standard output or read from standard input meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the client does not begin as the protocol requires.
+    pub fn serve_stdio(&self) -> impl Future<Output = io::Result<()>> + Send + use<> {
+        let server = self.clone();
+        async move {
+            let (read, write) = stdio::open_streams()?;
+            server.serve(read, write).await
+        }
+    }
+
+    /// Serves the client at the other end of two streams, one message per line, until it
+    /// disconnects. Running calls then have five seconds to end.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the client does not begin as the protocol requires.
+    pub fn serve<R, W>(
+        &self,
+        read: R,
+        write: W,
+    ) -> impl Future<Output = io::Result<()>> + Send + use<R, W>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let server = Arc::new(self.clone());
+        stdio::serve_streams(server, read, write)
+    }
+
+    /// Returns the server over streamable HTTP, as a tower service for the server of a host.
+    ///
+    /// The host authenticates clients before: in a layer in front of the service it refuses
+    /// requests, checks host and origin, and inserts the `Arc<Principal>` of a request into its
+    /// extensions. Requests without one are those of a single, anonymous user.
+    /// `tool_sdk::mcp::router` does all of that with tokens.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use axum::Router;
+    /// use tool_sdk::mcp::Server;
+    /// use tool_sdk::{Pipeline, Registry, Session};
+    ///
+    /// let server = Server::new(Pipeline::new(Registry::linked()?), Session::default());
+    /// let app: Router = Router::new().nest_service("/mcp", server.http_service());
+    /// # let _ = app;
+    /// # Ok::<(), tool_sdk::RegistryError>(())
+    /// ```
+    #[must_use]
+    pub fn http_service(&self) -> HttpService {
+        HttpService::new(Arc::new(self.clone()))
+    }
+
+    /// Declares that several principals share the server, so that state which is kept per user,
+    /// such as the pins of foreign tools, is kept apart for the anonymous ones as well.
+    #[must_use]
+    pub fn shared_by_principals(mut self) -> Self {
+        self.session = self.session.with_shared_server();
+        self
+    }
+}

@@ -1,0 +1,218 @@
+//! Traits for what a host may serve beside its tools: resources and prompts.
+//!
+//! A server without a provider does not announce the capability and answers "method not found".
+//!
+//! **Invariant:** nothing here depends on the types of the protocol; a host implements plain traits.
+
+use std::pin::Pin;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+use tool_sdk_core::{Attachment, ConversationMessage, Session, ToolError};
+
+/// The boxed future that a provider's methods return.
+pub type ProviderFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
+
+/// A resource that clients may read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceDefinition {
+    /// The URI; for a template a pattern such as `notes://{id}`.
+    pub uri: String,
+    /// A human-readable name.
+    pub name: String,
+    /// A description of the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+}
+
+impl ResourceDefinition {
+    /// Returns a resource with a URI and a name.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { uri: uri.into(), name: name.into(), ..Self::default() }
+    }
+
+    /// Sets the description.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the media type.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime: impl Into<String>) -> Self {
+        self.mime_type = Some(mime.into());
+        self
+    }
+}
+
+/// Serves resources to clients.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::Attachment;
+/// use tool_sdk::mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
+///
+/// struct Motto;
+///
+/// impl ResourceProvider for Motto {
+///     fn list(&self) -> Vec<ResourceDefinition> {
+///         vec![ResourceDefinition::new("shelf://motto", "motto").with_mime_type("text/plain")]
+///     }
+///
+///     fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>> {
+///         let motto = (uri == "shelf://motto")
+///             .then(|| Attachment::bytes("text/plain", b"read more".to_vec()));
+///         Box::pin(async { Ok(motto) })
+///     }
+/// }
+/// ```
+pub trait ResourceProvider: Send + Sync + 'static {
+    /// Returns the resources that `resources/list` shows.
+    fn list(&self) -> Vec<ResourceDefinition>;
+
+    /// Returns the templates, for resources that are too many to list. Each has a URI template as
+    /// its URI.
+    fn list_templates(&self) -> Vec<ResourceDefinition> {
+        Vec::new()
+    }
+
+    /// Reads a resource. Returns `None` if there is no such resource.
+    fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>>;
+
+    /// Subscribes to the URIs of resources that change. If this returns a receiver, clients may
+    /// subscribe to single resources.
+    fn subscribe_updates(&self) -> Option<broadcast::Receiver<String>> {
+        None
+    }
+
+    /// Returns completions for `argument` of the template, the best first.
+    fn complete_argument(&self, template: &str, argument: &str, begun: &str) -> Vec<String> {
+        let _ = (template, argument, begun);
+        Vec::new()
+    }
+}
+
+/// A prompt: a template of messages that the client's user can start with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PromptDefinition {
+    /// The name.
+    pub name: String,
+    /// When to use it, for users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The arguments that the user fills in.
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PromptArgument {
+    /// The name.
+    pub name: String,
+    /// What to fill in.
+    pub description: String,
+    /// Whether the argument is required.
+    pub required: bool,
+}
+
+impl PromptDefinition {
+    /// Returns a prompt without arguments.
+    #[must_use]
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        let description = Some(description.into());
+        Self { name: name.into(), description, arguments: Vec::new() }
+    }
+
+    /// Adds a required argument.
+    #[must_use]
+    pub fn with_required_argument(
+        mut self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        let (name, description) = (name.into(), description.into());
+        self.arguments.push(PromptArgument { name, description, required: true });
+        self
+    }
+
+    /// Adds an optional argument.
+    #[must_use]
+    pub fn with_optional_argument(
+        mut self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Self {
+        let (name, description) = (name.into(), description.into());
+        self.arguments.push(PromptArgument { name, description, required: false });
+        self
+    }
+}
+
+/// Serves prompts to clients.
+///
+/// # Examples
+///
+/// ```
+/// use serde_json::{Map, Value};
+/// use tool_sdk::mcp::{PromptDefinition, PromptProvider, ProviderFuture};
+/// use tool_sdk::{ConversationMessage, Session};
+///
+/// struct Greeting;
+///
+/// impl PromptProvider for Greeting {
+///     fn list(&self) -> Vec<PromptDefinition> {
+///         vec![PromptDefinition::new("greet", "Say hello.").with_required_argument("name", "Whom to greet.")]
+///     }
+///
+///     fn get<'a>(
+///         &'a self,
+///         _: &'a str,
+///         arguments: &'a Map<String, Value>,
+///         _: &'a Session,
+///     ) -> ProviderFuture<'a, Vec<ConversationMessage>> {
+///         Box::pin(async { Ok(vec![ConversationMessage::text("user", format!("Greet {}.", arguments["name"]))]) })
+///     }
+/// }
+/// ```
+pub trait PromptProvider: Send + Sync + 'static {
+    /// Returns all prompts.
+    fn list(&self) -> Vec<PromptDefinition>;
+
+    /// Returns the messages of a listed prompt. `arguments` holds all required arguments. The
+    /// content of a message is a string or a content block of the protocol.
+    ///
+    /// It may ask the client with [`Session::inquire`]; it is then called again when the answers
+    /// are there.
+    fn get<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: &'a Map<String, Value>,
+        session: &'a Session,
+    ) -> ProviderFuture<'a, Vec<ConversationMessage>>;
+
+    /// Returns completions for `argument` of the prompt, the best first.
+    fn complete_argument(&self, name: &str, argument: &str, begun: &str) -> Vec<String> {
+        let _ = (name, argument, begun);
+        Vec::new()
+    }
+}
+
+/// Returns the first required argument that is missing from `given`.
+pub(super) fn find_missing_argument<'p>(
+    prompt: &'p PromptDefinition,
+    given: &Map<String, Value>,
+) -> Option<&'p str> {
+    let needed = prompt.arguments.iter().filter(|argument| argument.required);
+    needed.map(|argument| argument.name.as_str()).find(|name| !given.contains_key(*name))
+}

@@ -1,0 +1,136 @@
+//! Notifies clients of changes of the tool list and of resources: legacy clients for as long as
+//! they are connected, modern clients for as long as their `subscriptions/listen` request runs.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    ErrorData, GetMeta as _, NotificationMetaObject, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerNotification, ServerResult, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult, ToolListChangedNotification,
+};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::connection::Connection;
+use super::message::Params;
+use super::request_context::RequestContext;
+use super::resource_adapter::ResourceSubscriptions;
+use super::tool_list_changes::ToolListChanges;
+
+impl Connection {
+    /// Notifies a legacy client of changes until the connection is closed.
+    pub(super) fn forward_changes(self: &Arc<Self>) {
+        let (sink, closed) = (self.sink.clone(), self.closed.clone());
+        let mut changes = ToolListChanges::watch(&self.server);
+        tokio::spawn(closed.run_until_cancelled_owned(async move {
+            while changes.next_change().await && sink.notify(tool_list_changed()).await.is_ok() {}
+        }));
+        let Some(mut updates) = self.subscribe_updates() else { return };
+        // The task must not keep the connection open.
+        let connection = Arc::downgrade(self);
+        let (sink, closed) = (self.sink.clone(), self.closed.clone());
+        tokio::spawn(closed.run_until_cancelled_owned(async move {
+            while let Some(uri) = next_update(&mut updates).await {
+                let Some(connection) = connection.upgrade() else { return };
+                let is_subscribed = connection.subscriptions.contains(&uri);
+                drop(connection);
+                if is_subscribed && sink.notify(resource_updated(uri)).await.is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    /// Notifies a modern client of changes until it disconnects.
+    pub(super) async fn listen(
+        &self,
+        params: &Params,
+        cx: &RequestContext,
+    ) -> Result<ServerResult, ErrorData> {
+        let params = params.decode::<SubscriptionsListenRequestParams>("subscriptions/listen")?;
+        let accepted = self.accept_filter(params.notifications, cx);
+        let params = SubscriptionsAcknowledgedNotificationParams::new(accepted.clone());
+        let mut acknowledged = SubscriptionsAcknowledgedNotification::new(params);
+        let mut meta = NotificationMetaObject::new();
+        meta.set_subscription_id(cx.id.clone());
+        acknowledged.extensions.insert(meta);
+        let acknowledged = ServerNotification::SubscriptionsAcknowledgedNotification(acknowledged);
+        // A client that is gone needs nothing more.
+        if cx.sink.notify(acknowledged).await.is_ok() {
+            let changes = self.send_changes(&accepted, cx);
+            self.outgoing.disconnected.run_until_cancelled(changes).await;
+        }
+        let result = SubscriptionsListenResult::complete(cx.id.clone());
+        Ok(ServerResult::SubscriptionsListenResult(result))
+    }
+
+    /// Returns the part of the filter that this server supports.
+    fn accept_filter(&self, wanted: SubscriptionFilter, cx: &RequestContext) -> SubscriptionFilter {
+        let mut accepted = SubscriptionFilter::builder().tools_list_changed().build();
+        if self.has_resource_updates() {
+            accepted.resource_subscriptions = wanted.resource_subscriptions.clone();
+            if let Some(uris) = &mut accepted.resource_subscriptions {
+                uris.truncate(ResourceSubscriptions::MAX_SUBSCRIPTIONS);
+            }
+        }
+        let capabilities = self.server_capabilities(cx.client.ui);
+        wanted.intersection(&accepted).intersection(&wanted.supported_by(&capabilities))
+    }
+
+    async fn send_changes(&self, accepted: &SubscriptionFilter, cx: &RequestContext) {
+        let send = async |mut notification: ServerNotification| {
+            notification.get_meta_mut().set_subscription_id(cx.id.clone());
+            cx.sink.notify(notification).await.is_ok()
+        };
+        let tools = async {
+            if accepted.tools_list_changed != Some(true) {
+                return;
+            }
+            let mut changes = ToolListChanges::watch(&self.server);
+            while changes.next_change().await && send(tool_list_changed()).await {}
+        };
+        let watched = accepted.resource_subscriptions.as_deref().unwrap_or_default();
+        let updates = self.subscribe_updates().filter(|_| !watched.is_empty());
+        let resources = async {
+            let Some(mut updates) = updates else { return };
+            while let Some(uri) = next_update(&mut updates).await {
+                if watched.contains(&uri) && !send(resource_updated(uri)).await {
+                    return;
+                }
+            }
+        };
+        tokio::join!(tools, resources);
+        // Nothing will change any more, but the subscription lasts until the client ends it.
+        std::future::pending::<()>().await;
+    }
+
+    /// Returns true if the host reports changes of resources.
+    pub(super) fn has_resource_updates(&self) -> bool {
+        self.subscribe_updates().is_some()
+    }
+
+    fn subscribe_updates(&self) -> Option<Receiver<String>> {
+        self.server.resources.as_ref()?.subscribe_updates()
+    }
+}
+
+fn tool_list_changed() -> ServerNotification {
+    ServerNotification::ToolListChangedNotification(ToolListChangedNotification::default())
+}
+
+fn resource_updated(uri: String) -> ServerNotification {
+    let params = ResourceUpdatedNotificationParam::new(uri);
+    ServerNotification::ResourceUpdatedNotification(ResourceUpdatedNotification::new(params))
+}
+
+/// Returns the next resource that changed. A receiver that lags behind skips the oldest changes.
+async fn next_update(updates: &mut Receiver<String>) -> Option<String> {
+    loop {
+        match updates.recv().await {
+            Ok(uri) => return Some(uri),
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return None,
+        }
+    }
+}
