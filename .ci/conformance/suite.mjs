@@ -1,5 +1,5 @@
 // Runs the conformance suite against the server whose path is the first argument, once for
-// each revision and each way of answering, and compares what passed with what must pass.
+// each revision, and compares what passed with what must pass.
 //
 // The suite has no way to send a token, so it comes through a proxy that has it.
 import { spawn } from 'node:child_process';
@@ -10,13 +10,9 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 // How many checks pass at each revision. The suite lets some pass when nobody answers, so
-// that a wrong total is as bad as a failure. Tasks, an extension, are not among them, nor is,
-// for answers that take no detour, what the suite says of several streams at once: those that
-// need no stream are JSON.
-const EXPECTED = {
-  directly: { '2025-11-25': 82, '2026-07-28': 164 },
-  'by a detour': { '2025-11-25': 83, '2026-07-28': 164 },
-};
+// that a wrong total is as bad as a failure. Tasks, an extension, are not among them, nor is
+// what the suite says of several streams at once: responses that need no stream are JSON.
+const EXPECTED = { '2025-11-25': 82, '2026-07-28': 163 };
 
 const [program, suite, out] = process.argv.slice(2);
 const token = randomBytes(32).toString('hex');
@@ -40,11 +36,9 @@ const here = `127.0.0.1:${proxy.address().port}`;
 let server, target;
 process.on('exit', () => server?.kill());
 
-// Starts the server, or starts it anew.
-async function serve(way) {
-  server?.removeAllListeners('exit').kill();
+async function serve() {
   server = spawn(program, [], {
-    env: { ...process.env, TOOL_SDK_TOKEN: token, CONFORMANCE_PROXY: here, CONFORMANCE_WAY: way },
+    env: { ...process.env, TOOL_SDK_TOKEN: token, CONFORMANCE_PROXY: here },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const said = createInterface({ input: server.stderr });
@@ -84,9 +78,9 @@ function checks(folder) {
 }
 
 // Says whether everything at this revision is as it must be.
-async function conforms(way, revision, expected) {
+async function conforms(revision, expected) {
   await alive();
-  const folder = path.join(out, way, revision);
+  const folder = path.join(out, revision);
   rmSync(folder, { recursive: true, force: true });
   const args = [suite, 'server', '--url', `http://${here}/mcp`, '--requirements', revision, '-o', folder];
   const run = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -97,7 +91,7 @@ async function conforms(way, revision, expected) {
   const all = checks(folder);
   const passed = all.filter(check => check.status === 'SUCCESS').length;
   const failed = all.filter(check => check.status === 'FAILURE' || check.status === 'WARNING');
-  console.log(`conformance ${revision}, ${way}: ${passed} of ${expected} checks passed, the suite ended with ${code}`);
+  console.log(`conformance ${revision}: ${passed} of ${expected} checks passed, the suite ended with ${code}`);
   if (passed === expected && code === 0) return true;
   for (const { scenario, id, status, errorMessage } of failed) {
     console.log(`${status} ${scenario} ${id}: ${errorMessage}`);
@@ -107,10 +101,8 @@ async function conforms(way, revision, expected) {
 }
 
 let wrong = false;
-for (const [way, revisions] of Object.entries(EXPECTED)) {
-  await serve(way);
-  for (const [revision, expected] of Object.entries(revisions)) {
-    wrong = !(await conforms(way, revision, expected)) || wrong;
-  }
+await serve();
+for (const [revision, expected] of Object.entries(EXPECTED)) {
+  wrong = !(await conforms(revision, expected)) || wrong;
 }
 process.exit(wrong ? 1 : 0);

@@ -4,13 +4,11 @@
 //!
 //! * `hand`: a blocking loop that knows its one tool, with nothing around it: the floor
 //! * `sdk`: the server as it is
-//! * `rmcp`: the same with every message going through rmcp
 //!
 //! or over HTTP, where all servers have one thread
 //!
 //! * `web-hand`: hyper and a function that knows its one tool, which asks nobody for a token
 //! * `web`: the server as it is, in a session
-//! * `web-rmcp`: the same with every message going through rmcp
 //!
 //! and it lists a thousand tools over two pipes: by hand with what must be said of a tool, and
 //! by hand with the very bytes that the server writes.
@@ -43,21 +41,19 @@ use tool_sdk::mcp::{self, HttpOptions, Server};
 
 use figures::Figures;
 
-const PIPES: [&str; 3] = ["hand", "sdk", "rmcp"];
-const WEB: [&str; 3] = ["web-hand", "web", "web-rmcp"];
+const PIPES: [&str; 2] = ["hand", "sdk"];
+const WEB: [&str; 2] = ["web-hand", "web"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = env::args().skip(1);
     match args.next().as_deref() {
         Some("hand") => Ok(hand::serve(&hand::list(1))?),
         Some("sdk") => sdk::serve(&sdk::server()?),
-        Some("rmcp") => sdk::serve(&sdk::server()?.with_fast_path(false)),
         Some("hand-crowd") => Ok(hand::serve(&hand::list(crowd::TOOLS))?),
         Some("hand-same") => Ok(hand::serve(&crowd::list()?)?),
         Some("sdk-crowd") => sdk::serve(&crowd::server()?),
         Some("web-hand") => serve_http(None),
         Some("web") => serve_http(Some(sdk::server()?)),
-        Some("web-rmcp") => serve_http(Some(sdk::server()?.with_fast_path(false))),
         Some("lists") => Ok(lists()?),
         Some("program") => Ok(program(&args.next().unwrap_or_default())?),
         _ => Ok(compare()?),
@@ -103,9 +99,9 @@ fn lists() -> io::Result<()> {
 
 /// Each lane several times in turn, so that a slow moment of the machine hits all of them;
 /// the best round of each counts.
-fn lanes(names: [&str; 3], measure: fn(&str) -> io::Result<Figures>) -> io::Result<()> {
+fn lanes(names: [&str; 2], measure: fn(&str) -> io::Result<Figures>) -> io::Result<()> {
     const ROUNDS: usize = 5;
-    let mut best: [Option<Figures>; 3] = Default::default();
+    let mut best: [Option<Figures>; 2] = Default::default();
     for _ in 0..ROUNDS {
         for (lane, best) in names.iter().zip(&mut best) {
             let figures = measure(lane)?;
@@ -118,7 +114,7 @@ fn lanes(names: [&str; 3], measure: fn(&str) -> io::Result<Figures>) -> io::Resu
     for (lane, figures) in names.iter().zip(best.iter().flatten()) {
         println!("{lane:<9} {figures}");
     }
-    if let [Some(hand), Some(sdk), _] = &best {
+    if let [Some(hand), Some(sdk)] = &best {
         println!("{}/{}: {}", names[1], names[0], sdk.beside(hand));
     }
     Ok(())

@@ -88,7 +88,13 @@ struct State {
 impl EventStream {
     /// Returns a stream. That of a request is about to be read, that of a session may never be.
     pub(super) fn new(names: EventNames) -> Arc<Self> {
-        let state = State { is_read: names != EventNames::OfSession, ..State::default() };
+        let is_of_session = names == EventNames::OfSession;
+        let state = State {
+            is_read: !is_of_session,
+            // Clients resume after event 0 to read the stream of a session from its start.
+            next_index: u64::from(is_of_session),
+            ..State::default()
+        };
         Arc::new(Self {
             names,
             state: Mutex::new(state),
@@ -379,7 +385,7 @@ mod tests {
         for (names, expected) in [
             (EventNames::None, "data: {}\n\n"),
             (EventNames::OfRequest(7), "data: {}\nid: 0/7\n\n"),
-            (EventNames::OfSession, "data: {}\nid: 0\n\n"),
+            (EventNames::OfSession, "data: {}\nid: 1\n\n"),
         ] {
             let stream = EventStream::new(names);
             stream.send(b"{}").await.unwrap();

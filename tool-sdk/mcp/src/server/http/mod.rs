@@ -272,8 +272,12 @@ impl HttpHandler {
             Dispatched::Answered(response) => response,
             Dispatched::Running { .. } => return Err(bad_request(SESSION_REQUIRED)),
         };
-        if response.error.is_some() {
-            return Err(json_response(StatusCode::BAD_REQUEST, response));
+        if let Some(error) = response.error {
+            let status = match error {
+                ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            return Err(json_response(status, response));
         }
         let session_id = HeaderValue::from_str(&session.id)
             .map_err(|error| internal_error(&id, &io::Error::other(error)))?;
