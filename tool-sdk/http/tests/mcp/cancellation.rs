@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::http::{ADA, Served, next};
+use super::http::{ADA, Served, modern, next};
 use super::*;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -89,6 +89,39 @@ async fn a_peer_gives_up_one_of_its_calls_over_http() {
     assert!(!other.is_cancelled());
     served.post(ADA, Some(&id), &taken_back(100)).await;
     is_given_up(&other).await;
+}
+
+// A stateless request ends with its connection, before its first event and after it.
+#[tokio::test]
+async fn a_client_that_disconnects_cancels_its_stateless_request() {
+    let (server, mut given) = giving(Session::default());
+    let served = Served::start(&server).await;
+    for token in [None, Some("p")] {
+        let mut call = request(1, "stay");
+        call["params"]["_meta"] = modern();
+        if let Some(token) = token {
+            call["params"]["_meta"]["progressToken"] = json!(token);
+        }
+        let head =
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: stay\r\n";
+        let call = call.to_string();
+        let mut asking = Box::pin(served.ask("POST", ADA, head, &call));
+        let cx = tokio::select! {
+            cx = stays(&mut given) => cx,
+            answer = &mut asking => panic!("{answer}"),
+        };
+        if token.is_some() {
+            cx.progress(1, None, "a step");
+            let mut waiting =
+                Box::pin(async { tokio::time::sleep(Duration::from_millis(20)).await });
+            tokio::select! {
+                () = &mut waiting => {}
+                answer = &mut asking => panic!("{answer}"),
+            }
+        }
+        drop(asking);
+        is_given_up(&cx).await;
+    }
 }
 
 // Its calls end with a session, and not only once rmcp has waited for them; those of others go on.

@@ -423,7 +423,7 @@ async fn a_yes_for_the_session_is_that_of_somebody_with_a_name() {
     }
 }
 
-fn modern() -> Value {
+pub(crate) fn modern() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

@@ -294,3 +294,48 @@ async fn a_modern_result_says_of_which_server_it_is() {
         assert!(answer["result"]["_meta"].is_null(), "{method}: {answer}");
     }
 }
+
+struct Broken;
+
+impl PromptProvider for Broken {
+    fn list(&self) -> Vec<PromptDefinition> {
+        panic!("no list")
+    }
+
+    fn get<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Map<String, Value>,
+        _: &'a Session,
+    ) -> ProviderFuture<'a, Vec<ConversationMessage>> {
+        panic!("no prompt")
+    }
+
+    fn complete_argument(&self, _: &str, _: &str, _: &str) -> Vec<String> {
+        panic!("no completions")
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_panics_fails_one_request() {
+    let pipeline = Pipeline::new(Registry::default());
+    let server = Server::new(pipeline, Session::default()).with_prompts(Broken);
+    let served = Served::start(&server).await;
+    let session = served.open(ADA).await;
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    let complete = json!({
+        "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "a", "value": "b" },
+    });
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({ "name": "p" })),
+        ("completion/complete", complete),
+    ] {
+        let response = peer.request(method, params.clone()).await;
+        assert_eq!(response["error"]["code"], -32603, "{method}: {response}");
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let response = served.post(ADA, Some(&session), &request).await;
+        assert!(response.contains("-32603"), "{method}: {response}");
+    }
+    assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+}

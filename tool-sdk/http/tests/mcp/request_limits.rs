@@ -186,6 +186,23 @@ async fn what_waits_holds_its_id_and_no_ping() {
     }
 }
 
+// However many requests wait, the client can cancel them, ping and hang up.
+#[tokio::test(start_paused = true)]
+async fn reads_on_while_thousands_of_requests_wait() {
+    const MANY: u64 = 6000;
+    let (server, _gate, _) = gate();
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    for _ in 0..MANY {
+        peer.send("tools/call", json!({ "name": "wait" })).await;
+    }
+    assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+    let refused = peer.receive_error().await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("too many"), "{refused}");
+    let start = Instant::now();
+    peer.hang_up().await;
+    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+}
+
 // What waits is bounded as well, and whoever goes beyond is told.
 #[tokio::test]
 async fn a_flood_is_refused() {

@@ -4,6 +4,7 @@
 //! its responses are bounded.
 
 use std::collections::{HashSet, VecDeque};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -33,10 +34,13 @@ pub(super) struct Batch {
     size: usize,
     /// The requests that do not run yet.
     queued: VecDeque<(RequestId, RunningRequest)>,
-    running: FuturesUnordered<RunningRequest>,
+    running: FuturesUnordered<RunningEntry>,
     /// Whether one of the messages was a request.
     pub(super) has_request: bool,
 }
+
+/// A running request and its id.
+type RunningEntry = Pin<Box<dyn Future<Output = (RequestId, Option<Response>)> + Send>>;
 
 impl Batch {
     /// Dispatches the messages of a batch in their order.
@@ -96,19 +100,28 @@ impl Batch {
         self.responses.push_back(response.text);
     }
 
-    /// Polls each queued request once, so that those that need not wait are answered. Must be
-    /// called once before [`Self::next_response`].
+    /// Adds the response of a request, or an error in its place if there is no room for it. A
+    /// cancelled request has no response.
+    fn push_ended(&mut self, (id, response): (RequestId, Option<Response>)) {
+        match response {
+            Some(_) if self.size > MAX_RESPONSE_BYTES => {
+                self.push(Response::error(Some(&id), &too_many_requests_error()));
+            }
+            Some(response) => self.push(response),
+            None => {}
+        }
+    }
+
+    /// Polls each queued request once, so that those that need not wait are answered.
     pub(super) fn start(&mut self) {
         while let Some((id, request)) = self.queued.pop_front() {
             if self.size > MAX_RESPONSE_BYTES {
                 self.push(Response::error(Some(&id), &too_many_requests_error()));
                 continue;
             }
-            self.running.push(request);
-            while let Some(Some(response)) = self.running.next().now_or_never() {
-                if let Some(response) = response {
-                    self.push(response);
-                }
+            self.running.push(Box::pin(async move { (id, request.await) }));
+            while let Some(Some(ended)) = self.running.next().now_or_never() {
+                self.push_ended(ended);
             }
         }
     }
@@ -124,20 +137,15 @@ impl Batch {
             if let Some(response) = self.responses.pop_front() {
                 return Some(response);
             }
-            match self.running.next().await? {
-                // A cancelled request has no response.
-                None => {}
-                Some(response) => self.push(response),
-            }
+            let ended = self.running.next().await?;
+            self.push_ended(ended);
         }
     }
 
     /// Waits until no request runs.
     pub(super) async fn finish(&mut self) {
-        while let Some(response) = self.running.next().await {
-            if let Some(response) = response {
-                self.push(response);
-            }
+        while let Some(ended) = self.running.next().await {
+            self.push_ended(ended);
         }
     }
 

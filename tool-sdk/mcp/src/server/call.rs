@@ -106,9 +106,10 @@ impl CallHandler<'_> {
         let id = CallId::generate();
         let relay = self.subscribe(&id);
         (call.id, call.cancel) = (Some(id), Some(self.cx.cancel.clone()));
-        let running = pipeline.call(&session, call);
+        // Boxed, because the future is large and would be moved several times.
+        let running = Box::pin(pipeline.call(&session, call));
         let outcome = match relay {
-            Some(relay) => relay.forward_during(running).await,
+            Some(relay) => relay.forward_during(running, &self.cx.cancel).await,
             None => running.await,
         };
         let Some(definition) = view.definition(&name) else { return Err(unknown_tool(&outcome)) };
@@ -182,7 +183,7 @@ impl CallHandler<'_> {
         let relay = self.subscribe(&running.id);
         let step = running.next_step(&self.cx.cancel);
         let step = match relay {
-            Some(relay) => relay.forward_during(step).await,
+            Some(relay) => relay.forward_during(step, &self.cx.cancel).await,
             None => step.await,
         };
         let outcome = match step? {

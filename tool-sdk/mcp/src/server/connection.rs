@@ -184,7 +184,9 @@ impl Connection {
             ClientMessage::Notification { method, params } => {
                 self.handle_notification(&method, &params);
             }
-            ClientMessage::Response { id, answer } => self.outgoing.resolve(&id, answer),
+            ClientMessage::Response { id: Some(id), answer } => self.outgoing.resolve(&id, answer),
+            // The client could not read a message; it does not say which.
+            ClientMessage::Response { id: None, .. } => {}
         }
     }
 

@@ -1,14 +1,18 @@
 //! Dispatches requests by method to their handlers.
 //!
-//! Requests that only read state are answered at once. Those that run a tool, or code of the host
-//! that may wait, become futures, which the transport runs.
+//! Requests that only read the state of the server are answered at once. Those that run a tool or
+//! code of the host become futures, which the transport runs.
+//!
+//! **Invariant:** a panic of the host's code is an error of one request.
 
 // Log messages are deprecated in the protocol, but current clients still read them.
 #![expect(deprecated, reason = "legacy clients have no replacement")]
 
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use rmcp::model::{
     DiscoverResult, EmptyResult, ErrorCode, ErrorData, ProtocolVersion, ServerResult,
     SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
@@ -48,8 +52,11 @@ impl Connection {
         user_agent: Option<&str>,
     ) -> Dispatched {
         let id = request.id.clone();
-        self.dispatch(request, sink, user_agent)
-            .unwrap_or_else(|error| Dispatched::Answered(Response::error(Some(&id), &error)))
+        tracing::debug!(%id, method = request.method, "received a request");
+        self.dispatch(request, sink, user_agent).unwrap_or_else(|error| {
+            tracing::debug!(%id, error = %error.message, "refused a request");
+            Dispatched::Answered(Response::error(Some(&id), &error))
+        })
     }
 
     fn dispatch(
@@ -93,19 +100,15 @@ impl Connection {
             "server/discover" => Ok(self.discover(cx)),
             "logging/setLevel" => self.set_level(params),
             "tools/list" => return Some(self.list_tools(params, cx)),
-            "prompts/list" => self.server.list_prompts().map(ServerResult::ListPromptsResult),
-            "resources/list" => {
-                self.server.list_resources(cx.client.ui).map(ServerResult::ListResourcesResult)
-            }
-            "resources/templates/list" => {
-                self.server.list_templates().map(ServerResult::ListResourceTemplatesResult)
-            }
             "resources/subscribe" => self.subscribe(params),
             "resources/unsubscribe" => self.unsubscribe(params),
-            "completion/complete" => {
-                self.server.complete_argument(params).map(ServerResult::CompleteResult)
-            }
-            "tools/call" | "prompts/get" | "resources/read" => return None,
+            "tools/call"
+            | "prompts/list"
+            | "prompts/get"
+            | "resources/list"
+            | "resources/templates/list"
+            | "resources/read"
+            | "completion/complete" => return None,
             "subscriptions/listen" if cx.era() == ProtocolEra::Modern => return None,
             unknown => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, unknown.to_owned(), None)),
         };
@@ -137,7 +140,11 @@ impl Connection {
     ) -> Option<Response> {
         // A client that disconnects drops this future.
         let mut cancel_on_drop = CancelOnDrop::new(cx.cancel.clone());
-        let permit = match self.in_flight.acquire_permit(request.size, &cx.cancel).await {
+        let permit = match &*request.method {
+            "subscriptions/listen" => self.in_flight.acquire_listener(),
+            _ => self.in_flight.acquire_permit(request.size, &cx.cancel).await,
+        };
+        let permit = match permit {
             Ok(permit) => permit,
             Err(error) => {
                 let is_refused = !cx.cancel.is_cancelled() || self.closed.is_cancelled();
@@ -145,11 +152,13 @@ impl Connection {
             }
         };
         let result = match &*request.method {
-            // A cancelled call ends by itself.
+            // A cancelled call ends by itself, and the pipeline contains its panics.
             "tools/call" => call::call_tool(&self, request.params, &cx).await,
             method => {
-                let handling = self.handle(method, &request.params, &cx);
-                cx.cancel.token().run_until_cancelled(handling).await?
+                let handling = AssertUnwindSafe(self.handle(method, &request.params, &cx));
+                let handling = handling.catch_unwind();
+                let result = cx.cancel.token().run_until_cancelled(handling).await?;
+                result.unwrap_or_else(|_| Err(panic_error()))
             }
         };
         cancel_on_drop.disarm();
@@ -161,7 +170,11 @@ impl Connection {
         let result = match method {
             "prompts/get" => self.get_prompt(params, cx).await?,
             "resources/read" => self.read_resource(params, cx).await?,
-            _ => self.listen(params, cx).await?,
+            "subscriptions/listen" => self.listen(params, cx).await?,
+            "completion/complete" => {
+                ServerResult::CompleteResult(self.server.complete_argument(params)?)
+            }
+            list => self.list(list, params, cx)?,
         };
         self.result(cx.era(), result)
     }
@@ -195,6 +208,25 @@ impl Connection {
         self.result(cx.era(), ServerResult::ListToolsResult(page))
     }
 
+    /// Lists what the host provides, in one page.
+    fn list(
+        &self,
+        method: &str,
+        params: &Params,
+        cx: &RequestContext,
+    ) -> Result<ServerResult, ErrorData> {
+        // No page has a cursor, but one that is no text is an error.
+        params.member::<String>("cursor")?;
+        let server = &self.server;
+        match method {
+            "prompts/list" => server.list_prompts().map(ServerResult::ListPromptsResult),
+            "resources/list" => {
+                server.list_resources(cx.client.ui).map(ServerResult::ListResourcesResult)
+            }
+            _ => server.list_templates().map(ServerResult::ListResourceTemplatesResult),
+        }
+    }
+
     fn subscribe(&self, params: &Params) -> Result<ServerResult, ErrorData> {
         self.check_resource_updates("resources/subscribe")?;
         let params = params.decode::<SubscribeRequestParams>("resources/subscribe")?;
@@ -216,6 +248,10 @@ impl Connection {
             false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
         }
     }
+}
+
+fn panic_error() -> ErrorData {
+    ErrorData::internal_error("the handler of the request panicked", None)
 }
 
 fn empty_result() -> ResultText {

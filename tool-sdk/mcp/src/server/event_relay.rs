@@ -17,6 +17,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tool_sdk_core::internal::LazyCancelToken;
 use tool_sdk_core::{CallId, EventKind, Pipeline, Subscription, ToolEvent};
 
 use super::log_threshold::log_severity;
@@ -47,18 +48,26 @@ impl EventRelay {
         is_wanted.then(|| Self { events: pipeline.subscribe_to(call), target })
     }
 
-    /// Runs a future and forwards events meanwhile, and the remaining ones when it has finished.
-    pub(super) async fn forward_during<T>(self, running: impl Future<Output = T>) -> T {
+    /// Runs a future and forwards events meanwhile, and the remaining ones when it has finished,
+    /// unless the request is cancelled.
+    pub(super) async fn forward_during<T>(
+        self,
+        running: impl Future<Output = T>,
+        cancel: &LazyCancelToken,
+    ) -> T {
         let (finished, end) = oneshot::channel();
-        let mut forwarding = pin!(forward_events(self.events, self.target, end).fuse());
+        let mut forwarding = pin!(forward_events(self.events, self.target, end));
         let mut running = pin!(running);
         let output = tokio::select! {
             biased;
             output = &mut running => output,
-            () = &mut forwarding => running.await,
+            () = &mut forwarding => return running.await,
         };
         let _ = finished.send(());
-        forwarding.await;
+        // Mostly nothing is left.
+        if forwarding.as_mut().now_or_never().is_none() {
+            cancel.token().run_until_cancelled(forwarding).await;
+        }
         output
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Only so many run at once; further ones wait in their order.
 //!
-//! **Invariant:** no two requests in flight have the same id, and the number of requests that run
+//! **Invariant:** no two registered requests have the same id, and the number of requests that run
 //! and the size of those that wait are bounded.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -19,32 +20,35 @@ use super::message::{duplicate_id_error, too_many_requests_error};
 const MAX_RUNNING: usize = 256;
 /// The maximum size of all requests that wait, in bytes.
 const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
+/// What a request that waits occupies beside its message.
+const WAITING_OVERHEAD: usize = 4096;
+/// The maximum number of `subscriptions/listen` requests.
+const MAX_LISTENERS: usize = 256;
 
 /// The requests in flight of one client.
 pub(super) struct InFlightRequests {
     state: Mutex<State>,
     permits: Arc<Semaphore>,
+    listeners: Arc<Semaphore>,
     waiting_bytes: AtomicUsize,
 }
 
 impl Default for InFlightRequests {
     fn default() -> Self {
-        let permits = Arc::new(Semaphore::new(MAX_RUNNING));
-        Self { state: Mutex::default(), permits, waiting_bytes: AtomicUsize::new(0) }
+        Self {
+            state: Mutex::default(),
+            permits: Arc::new(Semaphore::new(MAX_RUNNING)),
+            listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
+            waiting_bytes: AtomicUsize::new(0),
+        }
     }
 }
 
 #[derive(Default)]
 struct State {
-    /// Few at a time, so a search is faster than a hash.
-    requests: Vec<InFlightRequest>,
+    requests: HashMap<RequestId, LazyCancelToken>,
     /// When the last request ended.
     last_ended: Option<Instant>,
-}
-
-struct InFlightRequest {
-    id: RequestId,
-    cancel: LazyCancelToken,
 }
 
 impl InFlightRequests {
@@ -55,16 +59,17 @@ impl InFlightRequests {
         cancel: LazyCancelToken,
     ) -> Result<InFlightGuard, ErrorData> {
         let mut state = self.lock_state();
-        if state.requests.iter().any(|request| request.id == *id) {
+        if state.requests.contains_key(id) {
             return Err(duplicate_id_error());
         }
-        state.requests.push(InFlightRequest { id: id.clone(), cancel });
+        state.requests.insert(id.clone(), cancel);
+        drop(state);
         Ok(InFlightGuard { requests: Arc::clone(self), id: id.clone() })
     }
 
     /// Returns the error if a request has this id.
     pub(super) fn check_free(&self, id: &RequestId) -> Result<(), ErrorData> {
-        match self.lock_state().requests.iter().any(|request| request.id == *id) {
+        match self.lock_state().requests.contains_key(id) {
             true => Err(duplicate_id_error()),
             false => Ok(()),
         }
@@ -72,10 +77,7 @@ impl InFlightRequests {
 
     /// Cancels a request.
     pub(super) fn cancel(&self, id: &RequestId) {
-        let state = self.lock_state();
-        let cancel = state.requests.iter().find(|request| request.id == *id);
-        let cancel = cancel.map(|request| request.cancel.clone());
-        drop(state);
+        let cancel = self.lock_state().requests.get(id).cloned();
         if let Some(cancel) = cancel {
             cancel.token().cancel();
         }
@@ -83,9 +85,7 @@ impl InFlightRequests {
 
     /// Cancels all requests.
     pub(super) fn cancel_all(&self) {
-        let state = self.lock_state();
-        let all: Vec<_> = state.requests.iter().map(|request| request.cancel.clone()).collect();
-        drop(state);
+        let all: Vec<_> = self.lock_state().requests.values().cloned().collect();
         for cancel in all {
             cancel.token().cancel();
         }
@@ -101,6 +101,7 @@ impl InFlightRequests {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
+        let size = size + WAITING_OVERHEAD;
         let waiting = self.waiting_bytes.fetch_add(size, Ordering::Relaxed);
         let waiting = WaitingRequest { requests: self, size, before: waiting };
         if waiting.before + size > MAX_WAITING_BYTES {
@@ -111,6 +112,15 @@ impl InFlightRequests {
             Some(Ok(permit)) if !cancel.is_cancelled() => Ok(permit),
             _ => Err(too_many_requests_error()),
         }
+    }
+
+    /// Returns a permit for a `subscriptions/listen` request, which lasts as long as its client
+    /// wants.
+    pub(super) fn acquire_listener(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
+        Arc::clone(&self.listeners).try_acquire_owned().map_err(|_| {
+            let words = "too many subscriptions are open; close some of them first";
+            ErrorData::invalid_request(words, None)
+        })
     }
 
     /// Returns when the last request ended.
@@ -151,8 +161,6 @@ impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let mut state = self.requests.lock_state();
         state.last_ended = Some(Instant::now());
-        if let Some(at) = state.requests.iter().position(|request| request.id == self.id) {
-            state.requests.swap_remove(at);
-        }
+        state.requests.remove(&self.id);
     }
 }

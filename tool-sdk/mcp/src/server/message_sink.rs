@@ -36,10 +36,17 @@ impl MessageSink {
         self.send(serde_json::to_vec(message).map_err(|_| Disconnected)?).await
     }
 
+    /// Sends a notification. Over stdio it is a write of its own: clients that read the last progress
+    /// of a call together with its response lose it.
     pub(super) async fn notify(
         &self,
         notification: ServerNotification,
     ) -> Result<(), Disconnected> {
-        self.send_message(&ServerJsonRpcMessage::notification(notification)).await
+        let notification = ServerJsonRpcMessage::notification(notification);
+        let message = serde_json::to_vec(&notification).map_err(|_| Disconnected)?;
+        match self {
+            Self::Lines(lines) => lines.send_alone(message).await,
+            Self::Events(events) => events.send(&message).await,
+        }
     }
 }

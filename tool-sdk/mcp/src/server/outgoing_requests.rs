@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt as _;
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ErrorData, RequestId, ServerJsonRpcMessage,
     ServerNotification, ServerRequest,
@@ -74,9 +75,13 @@ impl Drop for WaitingRequest<'_> {
         let cancelled = CancelledNotificationParam::new(Some(self.id.clone()), None);
         let cancelled = CancelledNotification::new(cancelled);
         let sink = self.sink.clone();
-        runtime.spawn(async move {
+        let mut sending = Box::pin(async move {
             // The client may have disconnected.
             let _ = sink.notify(ServerNotification::CancelledNotification(cancelled)).await;
         });
+        // At once if possible: the stream of the request may end with this call.
+        if sending.as_mut().now_or_never().is_none() {
+            runtime.spawn(sending);
+        }
     }
 }

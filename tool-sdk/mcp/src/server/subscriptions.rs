@@ -50,6 +50,8 @@ impl Connection {
     ) -> Result<ServerResult, ErrorData> {
         let params = params.decode::<SubscriptionsListenRequestParams>("subscriptions/listen")?;
         let accepted = self.accept_filter(params.notifications, cx);
+        // Watched before the client knows, so that it misses no change.
+        let changes = self.send_changes(&accepted, cx);
         let params = SubscriptionsAcknowledgedNotificationParams::new(accepted.clone());
         let mut acknowledged = SubscriptionsAcknowledgedNotification::new(params);
         let mut meta = NotificationMetaObject::new();
@@ -58,7 +60,6 @@ impl Connection {
         let acknowledged = ServerNotification::SubscriptionsAcknowledgedNotification(acknowledged);
         // A client that is gone needs nothing more.
         if cx.sink.notify(acknowledged).await.is_ok() {
-            let changes = self.send_changes(&accepted, cx);
             self.outgoing.disconnected.run_until_cancelled(changes).await;
         }
         let result = SubscriptionsListenResult::complete(cx.id.clone());
@@ -78,31 +79,37 @@ impl Connection {
         wanted.intersection(&accepted).intersection(&wanted.supported_by(&capabilities))
     }
 
-    async fn send_changes(&self, accepted: &SubscriptionFilter, cx: &RequestContext) {
+    /// Returns a future that sends the changes from now on until it is dropped.
+    fn send_changes<'a>(
+        &self,
+        accepted: &'a SubscriptionFilter,
+        cx: &'a RequestContext,
+    ) -> impl Future<Output = ()> + Send + use<'a> {
+        let watches_tools = accepted.tools_list_changed == Some(true);
+        let mut changes = watches_tools.then(|| ToolListChanges::watch(&self.server));
+        let watched = accepted.resource_subscriptions.as_deref().unwrap_or_default();
+        let mut updates = self.subscribe_updates().filter(|_| !watched.is_empty());
         let send = async |mut notification: ServerNotification| {
             notification.get_meta_mut().set_subscription_id(cx.id.clone());
             cx.sink.notify(notification).await.is_ok()
         };
-        let tools = async {
-            if accepted.tools_list_changed != Some(true) {
-                return;
-            }
-            let mut changes = ToolListChanges::watch(&self.server);
-            while changes.next_change().await && send(tool_list_changed()).await {}
-        };
-        let watched = accepted.resource_subscriptions.as_deref().unwrap_or_default();
-        let updates = self.subscribe_updates().filter(|_| !watched.is_empty());
-        let resources = async {
-            let Some(mut updates) = updates else { return };
-            while let Some(uri) = next_update(&mut updates).await {
-                if watched.contains(&uri) && !send(resource_updated(uri)).await {
-                    return;
+        async move {
+            let tools = async {
+                let Some(changes) = &mut changes else { return };
+                while changes.next_change().await && send(tool_list_changed()).await {}
+            };
+            let resources = async {
+                let Some(updates) = &mut updates else { return };
+                while let Some(uri) = next_update(updates).await {
+                    if watched.contains(&uri) && !send(resource_updated(uri)).await {
+                        return;
+                    }
                 }
-            }
-        };
-        tokio::join!(tools, resources);
-        // Nothing will change any more, but the subscription lasts until the client ends it.
-        std::future::pending::<()>().await;
+            };
+            tokio::join!(tools, resources);
+            // Nothing will change any more, but the subscription lasts until the client ends it.
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Returns true if the host reports changes of resources.

@@ -1,7 +1,7 @@
 //! Detects when the tool list differs from the one that a client received last.
 //!
-//! The host's toolset reports every change; this module drops those that the client cannot see, and
-//! debounces the rest.
+//! The host's toolset reports every change; this module drops those that leave the list as it is,
+//! and debounces the rest.
 
 use std::sync::Arc;
 use std::time::Duration;

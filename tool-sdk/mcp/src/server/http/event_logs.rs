@@ -37,12 +37,8 @@ impl EventLogs {
         stream: Arc<EventStream>,
     ) {
         let session = Arc::clone(session);
-        self.lock_streams().push(LoggedStream {
-            session,
-            principal: principal.clone(),
-            request,
-            stream,
-        });
+        let logged = LoggedStream { session, principal: principal.clone(), request, stream };
+        self.lock_streams().push(logged);
         self.enforce_limits(&principal, Instant::now());
     }
 
@@ -60,12 +56,15 @@ impl EventLogs {
         self.lock_streams().retain(|it| !it.stream.is_expired(now));
     }
 
-    /// Removes the streams of a session.
+    /// Ends and removes the streams of a session.
     pub(super) fn remove_session(&self, session: &str) {
-        self.lock_streams().retain(|it| *it.session != *session);
+        let is_of_session = |it: &mut LoggedStream| *it.session == *session;
+        let removed: Vec<_> = self.lock_streams().extract_if(.., is_of_session).collect();
+        removed.iter().for_each(|it| it.stream.close());
     }
 
-    fn enforce_limits(&self, principal: &PrincipalKey, now: Instant) {
+    /// Removes the oldest streams of a principal that has too many.
+    pub(super) fn enforce_limits(&self, principal: &PrincipalKey, now: Instant) {
         self.remove_expired(now);
         let mut streams = self.lock_streams();
         let own = streams.iter().rev().filter(|it| it.principal == *principal);
@@ -94,8 +93,8 @@ mod tests {
 
     use tool_sdk_core::Principal;
 
-    use super::super::event_stream::EventNames;
     use super::*;
+    use crate::server::http::event_stream::EventNames;
 
     fn ada() -> PrincipalKey {
         Some(Arc::new(Principal::new("ada")))

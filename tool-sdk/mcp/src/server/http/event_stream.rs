@@ -65,7 +65,7 @@ pub(crate) struct EventStream {
     state: Mutex<State>,
     /// Wakes senders when a reader has taken an event or is gone.
     capacity: Notify,
-    /// Wakes whoever waits for the first message.
+    /// Wakes the handler that waits for the first message.
     first_message: Notify,
 }
 
@@ -258,10 +258,11 @@ impl EventReader {
         let mut state = self.stream.lock_state();
         if state.reader != self.reader {
             // A client would reopen the stream of its session if that ended, and so take it away
-            // from its newer reader.
-            return match (self.stream.names, state.ended) {
-                (EventNames::OfSession, None) => Poll::Pending,
-                _ => Poll::Ready(None),
+            // from its newer reader, for as long as that exists.
+            let is_open = self.stream.names == EventNames::OfSession && state.ended.is_none();
+            return match is_open && state.is_read {
+                true => Poll::Pending,
+                false => Poll::Ready(None),
             };
         }
         if let Some((index, event)) = state.events.iter().find(|(index, _)| *index >= self.next) {
@@ -436,8 +437,11 @@ mod tests {
         send(&session, 0..1).await;
         assert_eq!(receive(&mut first), (vec![], false), "it would be opened again");
         assert_eq!(receive(&mut second), (messages(0..1), false));
+        drop(second);
+        assert_eq!(receive(&mut first), (vec![], true), "it may be opened again");
+        let mut third = session.read();
         session.close();
-        assert_eq!((receive(&mut first).1, receive(&mut second).1), (true, true));
+        assert_eq!(receive(&mut third), (vec![], true));
     }
 
     #[tokio::test]

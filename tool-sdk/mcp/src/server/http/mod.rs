@@ -27,7 +27,7 @@ use hyper::body::{Body, Bytes};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, StatusCode};
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion, RequestId};
-use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_sdk_core::Principal;
 use tower_service::Service;
@@ -47,7 +47,7 @@ use self::stateless_sessions::StatelessSessions;
 use super::Server;
 use super::batch::{Batch, unsupported_error};
 use super::connection::{ClientTransport, Connection};
-use super::dispatch::{Dispatched, RunningRequest};
+use super::dispatch::Dispatched;
 use super::message::{ClientMessage, ClientRequest, Params, parse_message};
 use super::message_sink::MessageSink;
 use super::request_context::CancelOnDrop;
@@ -128,6 +128,11 @@ impl HttpHandler {
         let principal = request.extensions().get::<Arc<Principal>>().cloned();
         let (parts, body) = request.into_parts();
         let head = RequestHead::new(&parts.headers);
+        // Read before the session is looked up, because that may end meanwhile.
+        let body = match parts.method {
+            Method::POST => read_body(body).await?,
+            _ => Bytes::new(),
+        };
         // Stateless requests have no session, even if they name one.
         let is_stateless = parts.method == Method::POST && head.is_modern();
         let session = match head.session {
@@ -140,7 +145,7 @@ impl HttpHandler {
             return Err(text_response(StatusCode::NOT_FOUND, NO_SESSION));
         }
         match parts.method {
-            Method::POST => self.post(&head, read_body(body).await?, principal, session).await,
+            Method::POST => self.post(&head, body, principal, session).await,
             Method::GET => self.get(&head, session),
             Method::DELETE => self.delete(&head, session),
             _ => Err(method_not_allowed("GET, POST, DELETE")),
@@ -224,7 +229,6 @@ impl HttpHandler {
             ClientMessage::Request(request) => {
                 head.check_version(request.meta.protocol_version().is_some())?;
                 check_stated_version(head, &request)
-                    .and_then(|()| self.check_headers(head, &request.method, &request.params))
                     .map_err(|error| refuse_request(&request.id, &error))?;
                 if is_stateless(head, &request) {
                     return self.post_stateless(head, request, principal).await;
@@ -235,7 +239,7 @@ impl HttpHandler {
             other => {
                 head.check_version(false)?;
                 if let ClientMessage::Notification { method, params } = &other {
-                    self.check_headers(head, method, params).map_err(|error| {
+                    check_headers(head, method, params, None).map_err(|error| {
                         json_response(StatusCode::BAD_REQUEST, Response::error(None, &error))
                     })?;
                 }
@@ -258,7 +262,7 @@ impl HttpHandler {
         session: Option<Arc<HttpSession>>,
     ) -> HttpResult {
         let id = request.id.clone();
-        self.check_headers(head, &request.method, &request.params)
+        check_headers(head, &request.method, &request.params, None)
             .and_then(|()| check_initialize_version(head, &request.params))
             .map_err(|error| refuse_request(&id, &error))?;
         let session = match session {
@@ -313,15 +317,16 @@ impl HttpHandler {
                     Poll::Ready(Some(response)) if !stream.has_message() => {
                         return session_response(response);
                     }
-                    Poll::Ready(response) => {
-                        let request = Box::pin(std::future::ready(response));
-                        spawn_request(request, Arc::clone(&stream));
-                    }
-                    Poll::Pending => spawn_request(request, Arc::clone(&stream)),
+                    Poll::Ready(response) => request = Box::pin(std::future::ready(response)),
+                    Poll::Pending => {}
                 }
-                let reader = stream.read();
+                let (reader, logs) = (stream.read(), Arc::clone(&self.event_logs));
                 let principal = session.connection.principal.clone();
-                self.event_logs.insert(&session.id, principal, number, stream);
+                logs.insert(&session.id, principal.clone(), number, Arc::clone(&stream));
+                tokio::spawn(async move {
+                    send_response(request, stream).await;
+                    logs.enforce_limits(&principal, Instant::now());
+                });
                 event_stream_response(reader)
             }
         }
@@ -355,7 +360,7 @@ impl HttpHandler {
         tokio::spawn(async move {
             let stream = CloseOnDrop(stream);
             while let Some(response) = batch.next_response().await {
-                // Without a reader nothing is kept, but the requests run to their end.
+                // The requests run to their end, also when the client has disconnected.
                 let _ = stream.0.send(&response).await;
             }
         });
@@ -373,64 +378,87 @@ impl HttpHandler {
         let is_malformed =
             !request.meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
         let id = request.id.clone();
-        let stream = EventStream::new(EventNames::None);
-        let sink = MessageSink::Events(Arc::clone(&stream));
         let connection = self.stateless_sessions.get_or_create(&principal, Instant::now(), || {
             let sink = MessageSink::Events(EventStream::new(EventNames::OfSession));
             let server = Arc::clone(&self.server);
             Connection::new(server, principal.clone(), ClientTransport::Stateless, sink)
         });
         let connection = connection.map_err(|error| internal_error(&id, &error))?;
-        let (mut request, cancel) = match connection.begin_request(request, sink, head.user_agent())
-        {
-            Dispatched::Answered(response) => {
-                return Ok(stateless_response(response, is_malformed));
+        check_headers(head, &request.method, &request.params, Some(&connection))
+            .map_err(|error| refuse_request(&id, &error))?;
+        let stream = EventStream::new(EventNames::None);
+        let sink = MessageSink::Events(Arc::clone(&stream));
+        let (mut request, mut cancel) =
+            match connection.begin_request(request, sink, head.user_agent()) {
+                Dispatched::Answered(response) => {
+                    return Ok(stateless_response(response, is_malformed));
+                }
+                Dispatched::Running { request, cancel } => (request, CancelOnDrop::new(cancel)),
+            };
+        let polled = poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await;
+        if let Poll::Ready(response) = polled {
+            cancel.disarm();
+            if !stream.has_message() {
+                return Ok(stateless_response(response.unwrap_or_else(cancelled), is_malformed));
             }
-            Dispatched::Running { request, cancel } => (request, cancel),
-        };
+            request = Box::pin(std::future::ready(response));
+        }
+        // A task of its own ends a call properly when the client disconnects.
+        let (answered, mut answer) = oneshot::channel();
+        let events = Arc::clone(&stream);
+        tokio::spawn(async move {
+            let response = request.await;
+            if let Err(response) = answered.send(response) {
+                send_response(std::future::ready(response), events).await;
+            }
+        });
         tokio::select! {
             biased;
-            response = &mut request => if !stream.has_message() {
-                let cancelled = || {
-                    let error = ErrorData::internal_error("the request was cancelled", None);
-                    Response::error(Some(&id), &error)
-                };
-                return Ok(stateless_response(response.unwrap_or_else(cancelled), is_malformed));
-            } else {
-                request = Box::pin(std::future::ready(response));
-            },
             () = stream.wait_for_message() => {}
+            response = &mut answer => {
+                cancel.disarm();
+                let response = response.ok().flatten().unwrap_or_else(cancelled);
+                return Ok(stateless_response(response, is_malformed));
+            }
             () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => {}
         }
-        let reader = stream.read().with_cancel(CancelOnDrop::new(cancel));
-        spawn_request(request, stream);
+        let reader = stream.read().with_cancel(cancel);
+        // From now on the task sends the response to the stream, unless it came just before.
+        answer.close();
+        if let Ok(response) = answer.try_recv() {
+            send_response(std::future::ready(response), stream).await;
+        }
         Ok(event_stream_response(reader))
-    }
-
-    /// Fails if the standard headers contradict the message.
-    fn check_headers(
-        &self,
-        head: &RequestHead<'_>,
-        method: &str,
-        params: &Params,
-    ) -> Result<(), ErrorData> {
-        let schema = |name: &str| {
-            let view = self.server.pipeline.toolset().view();
-            Some(Value::Object(view.definition(name)?.parameters.as_map().clone()))
-        };
-        standard_headers::check_headers(head, method, params, schema)
-            .map_err(|words| ErrorData::header_mismatch(words, None))
     }
 }
 
-/// Runs a request and sends its response as the last event of its stream.
-fn spawn_request(request: RunningRequest, stream: Arc<EventStream>) {
-    tokio::spawn(async move {
-        let stream = CloseOnDrop(stream);
-        if let Some(response) = request.await {
-            let _ = stream.0.send(&response.text).await;
-        }
-    });
+/// Returns the response to a request that was cancelled, although its client still waits for it.
+fn cancelled() -> Response {
+    let error = ErrorData::internal_error("the request was cancelled", None);
+    Response::error(None, &error)
+}
+
+/// Fails if the standard headers contradict the message. `connection` knows the tools that a call
+/// may name.
+fn check_headers(
+    head: &RequestHead<'_>,
+    method: &str,
+    params: &Params,
+    connection: Option<&Connection>,
+) -> Result<(), ErrorData> {
+    let view = connection.map(Connection::toolset_view);
+    let schema = |name: &str| Some(view.as_ref()?.definition(name)?.parameters.as_map());
+    standard_headers::check_headers(head, method, params, schema)
+        .map_err(|words| ErrorData::header_mismatch(words, None))
+}
+
+/// Waits for the response to a request and sends it as the last event of its stream.
+async fn send_response(request: impl Future<Output = Option<Response>>, stream: Arc<EventStream>) {
+    let stream = CloseOnDrop(stream);
+    if let Some(response) = request.await {
+        // The session may have ended.
+        let _ = stream.0.send(&response.text).await;
+    }
 }
 
 /// Ends a stream, also when its request panics.

@@ -132,8 +132,8 @@ fn has_zero_weight(range: &str) -> bool {
 mod tests {
     use hyper::header::HeaderValue;
 
-    use super::super::responses::{EVENT_STREAM, JSON};
     use super::*;
+    use crate::server::http::responses::{EVENT_STREAM, JSON};
 
     fn headers(fields: &[(HeaderName, &[u8])]) -> HeaderMap {
         let mut headers = HeaderMap::new();

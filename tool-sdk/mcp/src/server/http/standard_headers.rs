@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{HeaderMap, HeaderName};
 use rmcp::model::ProtocolVersion;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::request_head::{HeaderField, RequestHead};
 use crate::server::message::Params;
@@ -17,11 +17,11 @@ const PARAM_PREFIX: &str = "mcp-param-";
 
 /// Fails if a header contradicts the message or is missing. `schema` is that of the called tool's
 /// parameters.
-pub(super) fn check_headers(
+pub(super) fn check_headers<'s>(
     head: &RequestHead<'_>,
     method: &str,
     params: &Params,
-    schema: impl FnOnce(&str) -> Option<Value>,
+    schema: impl FnOnce(&str) -> Option<&'s Map<String, Value>>,
 ) -> Result<(), String> {
     let required = ProtocolVersion::STANDARD_HEADERS.as_str();
     if head.version().is_none_or(|version| version < required) {
@@ -51,7 +51,7 @@ pub(super) fn check_headers(
     }
     match method {
         "tools/call" => match schema(&name) {
-            Some(schema) => check_param_headers(headers, params, &schema),
+            Some(schema) => check_param_headers(headers, params, schema),
             None => Ok(()),
         },
         _ => Ok(()),
@@ -59,9 +59,13 @@ pub(super) fn check_headers(
 }
 
 /// Compares the arguments that the tool's schema promotes to headers.
-fn check_param_headers(headers: &HeaderMap, params: &Params, schema: &Value) -> Result<(), String> {
+fn check_param_headers(
+    headers: &HeaderMap,
+    params: &Params,
+    schema: &Map<String, Value>,
+) -> Result<(), String> {
     let mut promoted = Vec::new();
-    collect_promoted(schema, &mut Vec::new(), &mut promoted);
+    collect_promoted(schema.get("properties"), &mut Vec::new(), &mut promoted);
     if promoted.is_empty() {
         return Ok(());
     }
@@ -84,18 +88,17 @@ fn check_param_headers(headers: &HeaderMap, params: &Params, schema: &Value) -> 
 
 /// Collects the properties with an `x-mcp-header`: their path, and the name of the header.
 fn collect_promoted<'a>(
-    schema: &'a Value,
+    properties: Option<&'a Value>,
     path: &mut Vec<&'a str>,
     promoted: &mut Vec<(Vec<&'a str>, &'a str)>,
 ) {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, schema) in properties.into_iter().flatten() {
+    for (name, schema) in properties.and_then(Value::as_object).into_iter().flatten() {
         path.push(name);
         let header = schema.get("x-mcp-header").and_then(Value::as_str);
         if let Some(header) = header.filter(|header| !header.is_empty()) {
             promoted.push((path.clone(), header));
         }
-        collect_promoted(schema, path, promoted);
+        collect_promoted(schema.get("properties"), path, promoted);
         path.pop();
     }
 }
@@ -147,7 +150,7 @@ mod tests {
             "region": { "type": "string", "x-mcp-header": "Region" },
             "deep": { "properties": { "n": { "type": "integer", "x-mcp-header": "N" } } },
         } });
-        let schema = |name: &str| (name == "t").then_some(schema);
+        let schema = |name: &str| schema.as_object().filter(|_| name == "t");
         check_headers(&RequestHead::new(&map), method, &request.params, schema)
     }
 

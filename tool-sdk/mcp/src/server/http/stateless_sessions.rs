@@ -60,10 +60,10 @@ mod tests {
 
     use tool_sdk_core::{Pipeline, Principal, Registry, Session};
 
-    use super::super::event_stream::{EventNames, EventStream};
     use super::*;
     use crate::server::Server;
     use crate::server::connection::ClientTransport;
+    use crate::server::http::event_stream::{EventNames, EventStream};
     use crate::server::message_sink::MessageSink;
 
     #[test]

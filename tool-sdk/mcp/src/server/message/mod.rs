@@ -32,9 +32,9 @@ pub(super) enum ClientMessage {
         method: String,
         params: Params,
     },
-    /// The response to a request of the server.
+    /// The response to a request of the server. An error has no id if the client could not read it.
     Response {
-        id: RequestId,
+        id: Option<RequestId>,
         answer: Result<Value, ErrorData>,
     },
 }
@@ -135,6 +135,13 @@ pub(super) fn parse_message(text: &[u8]) -> Result<ClientMessage, MessageError> 
     }
     let envelope: Envelope<'_> =
         parse_object(text).map_err(|error| envelope_error(text, &error))?;
+    if envelope.method.is_none()
+        && let Some(error) = envelope.error
+        && envelope.id.is_none_or(|id| id.get() == "null")
+    {
+        // JSON-RPC has no response to a response.
+        return Ok(ClientMessage::Response { id: None, answer: parse_answer(None, Some(error)) });
+    }
     let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let Ok(id) = id.transpose() else {
         return Err(MessageError::invalid_request("`id` must be a string or an integer"));
@@ -157,7 +164,7 @@ pub(super) fn parse_message(text: &[u8]) -> Result<ClientMessage, MessageError> 
         (None, Some(id)) => match (envelope.result, envelope.error) {
             (None, None) => Err(MessageError::invalid_request(MISSING_BODY).with_id(Some(id))),
             (result, error) => {
-                Ok(ClientMessage::Response { id, answer: parse_answer(result, error) })
+                Ok(ClientMessage::Response { id: Some(id), answer: parse_answer(result, error) })
             }
         },
         (None, None) => Err(MessageError::invalid_request(MISSING_BODY)),

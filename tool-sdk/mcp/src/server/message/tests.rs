@@ -1,3 +1,5 @@
+//! Parsing and validation of messages.
+
 use rmcp::model::{GetPromptRequestParams, PaginatedRequestParams};
 use serde_json::json;
 
@@ -96,6 +98,15 @@ fn an_invalid_response_is_an_error_for_the_request_that_waits() {
     let text = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#;
     let ClientMessage::Response { answer: Ok(answer), .. } = parse(text) else { panic!("{text}") };
     assert_eq!(answer, json!({ "a": 1 }));
+}
+
+// A client may report that it could not read a message; a response to it would never end.
+#[test]
+fn an_error_without_an_id_gets_no_response() {
+    for id in ["", r#","id":null"#] {
+        let text = format!(r#"{{"jsonrpc":"2.0"{id},"error":{{"code":-32700,"message":"no"}}}}"#);
+        assert!(matches!(parse(&text), ClientMessage::Response { id: None, .. }), "{text}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{Semaphore, TryAcquireError};
+use tokio::sync::{Semaphore, TryAcquireError, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::message_sink::Disconnected;
@@ -19,10 +19,17 @@ const MAX_MESSAGES: usize = 256;
 /// How much of the buffer is kept for later messages.
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
 
+/// A message, which is written in one line.
+struct OutgoingLine {
+    message: Vec<u8>,
+    /// Tells the sender that the message was written.
+    written: Option<oneshot::Sender<()>>,
+}
+
 /// The sender of lines. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct LineSender {
-    messages: UnboundedSender<Vec<u8>>,
+    lines: UnboundedSender<OutgoingLine>,
     /// A permit for each byte that may be queued.
     capacity: Arc<Semaphore>,
 }
@@ -30,6 +37,21 @@ pub(crate) struct LineSender {
 impl LineSender {
     /// Queues a message; waits while too much is unsent.
     pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Disconnected> {
+        self.enqueue(message, None).await
+    }
+
+    /// Waits until a message is written, so that later ones are not part of the same write.
+    pub(crate) async fn send_alone(&self, message: Vec<u8>) -> Result<(), Disconnected> {
+        let (written, is_written) = oneshot::channel();
+        self.enqueue(message, Some(written)).await?;
+        is_written.await.map_err(|_| Disconnected)
+    }
+
+    async fn enqueue(
+        &self,
+        message: Vec<u8>,
+        written: Option<oneshot::Sender<()>>,
+    ) -> Result<(), Disconnected> {
         let permits = permits(&message);
         match self.capacity.try_acquire_many(permits) {
             Ok(acquired) => acquired.forget(),
@@ -38,12 +60,18 @@ impl LineSender {
                 self.capacity.acquire_many(permits).await.map_err(|_| Disconnected)?.forget();
             }
         }
-        self.messages.send(message).map_err(|_| Disconnected)
+        self.lines.send(OutgoingLine { message, written }).map_err(|_| Disconnected)
+    }
+
+    /// Waits until a message can be queued.
+    pub(super) async fn ready(&self) {
+        // A closed writer is noticed by the sender of the next message.
+        let _ = self.capacity.acquire().await;
     }
 
     /// Waits until the client does not read any more.
     pub(super) async fn closed(&self) {
-        self.messages.closed().await;
+        self.lines.closed().await;
     }
 }
 
@@ -55,7 +83,7 @@ fn permits(message: &[u8]) -> u32 {
 
 /// The queue of lines, and its end.
 pub(super) struct LineWriter {
-    messages: UnboundedReceiver<Vec<u8>>,
+    lines: UnboundedReceiver<OutgoingLine>,
     capacity: Arc<Semaphore>,
     /// Triggered when no more messages are sent.
     finished: CancellationToken,
@@ -64,11 +92,11 @@ pub(super) struct LineWriter {
 impl LineWriter {
     /// Returns a writer, its sender, and the token that ends it once all messages are written.
     pub(super) fn new() -> (Self, LineSender, CancellationToken) {
-        let (sender, messages) = unbounded_channel();
+        let (sender, lines) = unbounded_channel();
         let capacity = Arc::new(Semaphore::new(MAX_UNSENT_BYTES));
         let finished = CancellationToken::new();
-        let sender = LineSender { messages: sender, capacity: Arc::clone(&capacity) };
-        (Self { messages, capacity, finished: finished.clone() }, sender, finished)
+        let sender = LineSender { lines: sender, capacity: Arc::clone(&capacity) };
+        (Self { lines, capacity, finished: finished.clone() }, sender, finished)
     }
 
     /// Writes messages until it is told to finish. Fails when the client does not read any more.
@@ -80,31 +108,35 @@ impl LineWriter {
     }
 
     async fn write_messages(&mut self, write: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        let (mut batch, mut lines) = (Vec::new(), Vec::new());
+        let (mut batch, mut buffer) = (Vec::new(), Vec::new());
         loop {
             tokio::select! {
                 biased;
-                count = self.messages.recv_many(&mut batch, MAX_MESSAGES) => {
+                count = self.lines.recv_many(&mut batch, MAX_MESSAGES) => {
                     if count == 0 {
                         return Ok(());
                     }
                 }
                 () = self.finished.cancelled() => {
-                    self.messages.close();
+                    self.lines.close();
                     continue;
                 }
             }
             let mut released = 0;
-            for message in batch.drain(..) {
-                released += permits(&message) as usize;
-                lines.extend_from_slice(&message);
-                lines.push(b'\n');
+            for line in &batch {
+                released += permits(&line.message) as usize;
+                buffer.extend_from_slice(&line.message);
+                buffer.push(b'\n');
             }
-            write.write_all(&lines).await?;
+            write.write_all(&buffer).await?;
             write.flush().await?;
             self.capacity.add_permits(released);
-            lines.clear();
-            lines.shrink_to(MAX_KEPT_BYTES);
+            buffer.clear();
+            buffer.shrink_to(MAX_KEPT_BYTES);
+            for written in batch.drain(..).filter_map(|line| line.written) {
+                // The sender may have stopped waiting.
+                let _ = written.send(());
+            }
         }
     }
 }

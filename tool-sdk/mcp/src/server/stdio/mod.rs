@@ -33,8 +33,6 @@ const GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long requests may take to end after that, when they are cancelled, and how long the client
 /// may take to read the last responses.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-/// The maximum number of tasks, beyond which reading pauses.
-const MAX_TASKS: usize = 4096;
 
 /// Serves a client until it disconnects.
 pub(super) async fn serve_streams(
@@ -49,7 +47,7 @@ pub(super) async fn serve_streams(
     let mut serving =
         StreamService { connection: Arc::new(connection), sink, requests: JoinSet::new() };
     let served = tokio::select! {
-        served = serving.read_messages(LineReader::new(read)) => served,
+        served = serving.read_messages(LineReader::new(read), &sender) => served,
         // The client does not read any more.
         () = sender.closed() => Ok(()),
     };
@@ -74,11 +72,17 @@ impl StreamService {
     async fn read_messages(
         &mut self,
         mut lines: LineReader<impl AsyncRead + Unpin>,
+        output: &LineSender,
     ) -> io::Result<()> {
         loop {
+            let next_line = async {
+                // A client that does not read its responses is not read either.
+                output.ready().await;
+                lines.next_line().await
+            };
             tokio::select! {
                 Some(_) = self.requests.join_next() => {}
-                line = lines.next_line(), if self.requests.len() < MAX_TASKS => match line {
+                line = next_line => match line {
                     Ok(Some(InputLine::Whole(line))) => self.handle_line(line).await?,
                     Ok(Some(InputLine::TooLong)) => self.respond(MessageError::too_long()).await,
                     // A broken stream is a closed one.
