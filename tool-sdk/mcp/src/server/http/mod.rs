@@ -102,7 +102,9 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let handler = Arc::clone(&self.0);
-        Box::pin(async move { Ok(handler.handle(request).await.unwrap_or_else(|refused| refused)) })
+        Box::pin(
+            async move { Ok(handler.handle(request).await.unwrap_or_else(|refused| *refused)) },
+        )
     }
 }
 
@@ -117,7 +119,7 @@ struct HttpHandler {
 }
 
 /// A response, or the one that refuses the request.
-type HttpResult = Result<HttpResponse, HttpResponse>;
+type HttpResult = Result<HttpResponse, Box<HttpResponse>>;
 
 impl HttpHandler {
     async fn handle<B>(&self, request: Request<B>) -> HttpResult
@@ -142,13 +144,13 @@ impl HttpHandler {
             HeaderField::Invalid => None,
         };
         if session.is_none() && !is_stateless && head.session != HeaderField::Missing {
-            return Err(text_response(StatusCode::NOT_FOUND, NO_SESSION));
+            return Err(text_response(StatusCode::NOT_FOUND, NO_SESSION).into());
         }
         match parts.method {
             Method::POST => self.post(&head, body, principal, session).await,
             Method::GET => self.get(&head, session),
             Method::DELETE => self.delete(&head, session),
-            _ => Err(method_not_allowed("GET, POST, DELETE")),
+            _ => Err(method_not_allowed("GET, POST, DELETE").into()),
         }
     }
 
@@ -173,10 +175,10 @@ impl HttpHandler {
     fn get(&self, head: &RequestHead<'_>, session: Option<Arc<HttpSession>>) -> HttpResult {
         if !head.accepts(EVENT_STREAM) {
             let words = "the client must accept text/event-stream";
-            return Err(text_response(StatusCode::NOT_ACCEPTABLE, words));
+            return Err(text_response(StatusCode::NOT_ACCEPTABLE, words).into());
         }
         if head.is_modern() {
-            return Err(method_not_allowed("POST"));
+            return Err(method_not_allowed("POST").into());
         }
         head.check_version(false)?;
         let session = session.ok_or_else(|| bad_request(SESSION_REQUIRED))?;
@@ -188,13 +190,13 @@ impl HttpHandler {
                 Some(request) => self.event_logs.find(&session.id, request)?.read_after(id.index),
             }),
         };
-        reader.map(event_stream_response).ok_or_else(|| bad_request(NO_EVENT))
+        reader.map(event_stream_response).ok_or_else(|| bad_request(NO_EVENT).into())
     }
 
     /// Ends a session.
     fn delete(&self, head: &RequestHead<'_>, session: Option<Arc<HttpSession>>) -> HttpResult {
         if head.is_modern() {
-            return Err(method_not_allowed("POST"));
+            return Err(method_not_allowed("POST").into());
         }
         head.check_version(false)?;
         let session = session.ok_or_else(|| bad_request(SESSION_REQUIRED))?;
@@ -212,11 +214,11 @@ impl HttpHandler {
     ) -> HttpResult {
         if !head.accepts(JSON) || !head.accepts(EVENT_STREAM) {
             let words = "the client must accept both application/json and text/event-stream";
-            return Err(text_response(StatusCode::NOT_ACCEPTABLE, words));
+            return Err(text_response(StatusCode::NOT_ACCEPTABLE, words).into());
         }
         if !head.has_content_type(JSON) {
             let words = "the Content-Type must be application/json";
-            return Err(text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+            return Err(text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words).into());
         }
         if is_batch(&body) {
             return self.post_batch(head, &body, session);
@@ -246,7 +248,7 @@ impl HttpHandler {
                 match (session, &other) {
                     (Some(session), _) => session.connection.handle_other(other),
                     (None, ClientMessage::Notification { .. }) if head.is_modern() => {}
-                    (None, _) => return Err(bad_request(SESSION_REQUIRED)),
+                    (None, _) => return Err(bad_request(SESSION_REQUIRED).into()),
                 }
                 Ok(empty_response(StatusCode::ACCEPTED))
             }
@@ -274,14 +276,14 @@ impl HttpHandler {
         let sink = session.connection.sink.clone();
         let response = match session.connection.begin_request(request, sink, head.user_agent()) {
             Dispatched::Answered(response) => response,
-            Dispatched::Running { .. } => return Err(bad_request(SESSION_REQUIRED)),
+            Dispatched::Running { .. } => return Err(bad_request(SESSION_REQUIRED).into()),
         };
         if let Some(error) = response.error {
             let status = match error {
                 ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
                 _ => StatusCode::BAD_REQUEST,
             };
-            return Err(json_response(status, response));
+            return Err(json_response(status, response).into());
         }
         let session_id = HeaderValue::from_str(&session.id)
             .map_err(|error| internal_error(&id, &io::Error::other(error)))?;
@@ -342,7 +344,7 @@ impl HttpHandler {
     ) -> HttpResult {
         head.check_version(false)?;
         let refuse = |error| json_response(StatusCode::BAD_REQUEST, Response::from(error));
-        let Some(session) = session else { return Err(refuse(unsupported_error(body))) };
+        let Some(session) = session else { return Err(refuse(unsupported_error(body)).into()) };
         let stream = EventStream::new(EventNames::None);
         let sink = MessageSink::Events(Arc::clone(&stream));
         let batch = Batch::dispatch(&session.connection, body, &sink, head.user_agent());

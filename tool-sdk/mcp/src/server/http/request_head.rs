@@ -71,18 +71,18 @@ impl<'a> RequestHead<'a> {
 
     /// Fails for a protocol version that is unknown. One that the request itself states is
     /// judged by its handler.
-    pub(super) fn check_version(&self, states_version: bool) -> Result<(), HttpResponse> {
+    pub(super) fn check_version(&self, states_version: bool) -> Result<(), Box<HttpResponse>> {
         let version = match self.version {
             HeaderField::Missing => return Ok(()),
             HeaderField::Text(version) => version,
             HeaderField::Invalid => {
-                return Err(bad_request("`MCP-Protocol-Version` must have one value"));
+                return Err(bad_request("`MCP-Protocol-Version` must have one value").into());
             }
         };
         let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
         match states_version || known.any(|known| known.as_str() == version) {
             true => Ok(()),
-            false => Err(bad_request("this `MCP-Protocol-Version` is not supported")),
+            false => Err(bad_request("this `MCP-Protocol-Version` is not supported").into()),
         }
     }
 

@@ -55,12 +55,12 @@ pub(super) struct ClientRequest {
 pub(super) struct MessageError {
     /// The request's id, if it could be read.
     pub(super) id: Option<RequestId>,
-    pub(super) error: ErrorData,
+    pub(super) error: Box<ErrorData>,
 }
 
 impl MessageError {
     pub(super) fn invalid_request(words: impl Into<Cow<'static, str>>) -> Self {
-        Self { id: None, error: ErrorData::invalid_request(words, None) }
+        Self { id: None, error: ErrorData::invalid_request(words, None).into() }
     }
 
     pub(super) fn too_long() -> Self {
@@ -69,11 +69,11 @@ impl MessageError {
 
     /// The text is not JSON.
     pub(super) fn not_json() -> Self {
-        Self { id: None, error: ErrorData::parse_error("the message is not JSON", None) }
+        Self { id: None, error: ErrorData::parse_error("the message is not JSON", None).into() }
     }
 
     fn invalid_params(id: &RequestId, words: impl Into<Cow<'static, str>>) -> Self {
-        Self { id: Some(id.clone()), error: ErrorData::invalid_params(words, None) }
+        Self { id: Some(id.clone()), error: ErrorData::invalid_params(words, None).into() }
     }
 
     /// Sets the id of the request.
@@ -126,7 +126,7 @@ const MISSING_BODY: &str = "a message must have a `method`, a `result` or an `er
 pub(super) fn parse_message(text: &[u8]) -> Result<ClientMessage, MessageError> {
     let text = str::from_utf8(text).map_err(|_| MessageError {
         id: None,
-        error: ErrorData::parse_error("the message is not UTF-8", None),
+        error: ErrorData::parse_error("the message is not UTF-8", None).into(),
     })?;
     if is_too_deep(text) {
         return Err(MessageError::invalid_request(format!(
