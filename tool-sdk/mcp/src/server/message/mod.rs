@@ -63,8 +63,10 @@ impl MessageError {
         Self { id: None, error: ErrorData::invalid_request(words, None).into() }
     }
 
-    pub(super) fn too_long() -> Self {
+    /// The message is too long; `front` is what was read of it.
+    pub(super) fn too_long(front: &[u8]) -> Self {
         Self::invalid_request(format!("the message is longer than {MAX_MESSAGE_BYTES} bytes"))
+            .with_id(MessageFront::parse(front).request_id())
     }
 
     /// The text is not JSON.
@@ -201,6 +203,49 @@ fn envelope_error(text: &str, error: &serde_json::Error) -> MessageError {
         MessageError::invalid_request(format!("the message is not valid JSON-RPC: {error}"))
     } else {
         MessageError::not_json()
+    }
+}
+
+/// The members of a request that its front names.
+#[derive(Default)]
+struct MessageFront {
+    id: Option<RequestId>,
+    has_method: bool,
+}
+
+impl MessageFront {
+    /// Parses an incomplete message as far as possible.
+    fn parse(text: &[u8]) -> Self {
+        let mut front = Self::default();
+        // Ends with an error, because the end is missing.
+        let _ = (&mut serde_json::Deserializer::from_slice(text)).deserialize_map(&mut front);
+        front
+    }
+
+    /// Returns the id if the message is a request.
+    fn request_id(self) -> Option<RequestId> {
+        self.id.filter(|_| self.has_method)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut MessageFront {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            match &*name {
+                "id" => self.id = Some(map.next_value()?),
+                _ => {
+                    self.has_method |= name == "method";
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 

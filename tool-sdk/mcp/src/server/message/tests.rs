@@ -156,3 +156,23 @@ fn keeps_arguments_as_they_were_written() {
     assert_eq!(request.params.get("arguments").unwrap().get(), r#"{"a": 1, "a":2}"#);
     assert_eq!(request.meta.get("a"), Some(&json!(1)));
 }
+
+#[test]
+fn reads_the_id_from_the_front_of_a_request() {
+    let id = |front: &str| MessageFront::parse(front.as_bytes()).request_id();
+    for front in [
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"x":"aaa"#,
+        r#"{"method":"tools/call","id":7,"params":{"x":{"id":8},"y"#,
+    ] {
+        assert_eq!(id(front), Some(RequestId::Number(7)), "{front}");
+    }
+    for front in [
+        r#"{"jsonrpc":"2.0","id":7,"result":{"x":"aaa"#,
+        r#"{"method":"tools/call","params":{"id":7,"x":"aaa"#,
+        r#"{"jsonrpc":"2.0","method":"m","id"#,
+        "nonsense",
+        "",
+    ] {
+        assert_eq!(id(front), None, "{front}");
+    }
+}

@@ -29,7 +29,10 @@ pub(super) struct LineReader<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InputLine<'a> {
     Whole(&'a [u8]),
-    TooLong,
+    /// Only the front of the line was kept.
+    TooLong {
+        front: &'a [u8],
+    },
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
@@ -76,17 +79,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     fn take_line(&mut self) -> InputLine<'_> {
         let (start, end) = (self.start, self.searched);
-        if self.bytes.get(end) != Some(&b'\n') {
-            // The end of the line is still to come.
-            self.is_skipping = true;
-            self.bytes.clear();
-            self.searched = 0;
-            return InputLine::TooLong;
-        }
-        (self.start, self.searched) = (end + 1, end + 1);
-        match end - start {
-            ..=MAX_MESSAGE_BYTES => InputLine::Whole(trim_line(&self.bytes[start..end])),
-            _ => InputLine::TooLong,
+        let is_whole = self.bytes.get(end) == Some(&b'\n');
+        // Otherwise its end is still to come, and is skipped.
+        self.is_skipping = !is_whole;
+        self.searched = end + usize::from(is_whole);
+        self.start = self.searched;
+        let line = trim_line(&self.bytes[start..end]);
+        match is_whole && end - start <= MAX_MESSAGE_BYTES {
+            true => InputLine::Whole(line),
+            false => InputLine::TooLong { front: line },
         }
     }
 }
@@ -106,7 +107,7 @@ mod tests {
         while let Some(line) = lines.next_line().await.unwrap() {
             all.push(match line {
                 InputLine::Whole(line) => Some(String::from_utf8(line.to_vec()).unwrap()),
-                InputLine::TooLong => None,
+                InputLine::TooLong { .. } => None,
             });
         }
         all
@@ -131,7 +132,8 @@ mod tests {
     async fn keeps_only_a_bounded_part_of_a_long_line() {
         let input = "x".repeat(4 * MAX_MESSAGE_BYTES);
         let mut lines = LineReader::new(input.as_bytes());
-        assert_eq!(lines.next_line().await.unwrap(), Some(InputLine::TooLong));
+        let first = lines.next_line().await.unwrap();
+        assert!(matches!(first, Some(InputLine::TooLong { .. })));
         assert_eq!(lines.next_line().await.unwrap(), None);
         assert!(lines.bytes.capacity() <= 2 * (MAX_MESSAGE_BYTES + READ_BYTES));
     }

@@ -84,7 +84,10 @@ impl StreamService {
                 Some(_) = self.requests.join_next() => {}
                 line = next_line => match line {
                     Ok(Some(InputLine::Whole(line))) => self.handle_line(line).await?,
-                    Ok(Some(InputLine::TooLong)) => self.respond(MessageError::too_long()).await,
+                    Ok(Some(InputLine::TooLong { front })) => {
+                        let refused = MessageError::too_long(front);
+                        self.respond(refused).await;
+                    }
                     // A broken stream is a closed one.
                     Ok(None) | Err(_) => return Ok(()),
                 },
