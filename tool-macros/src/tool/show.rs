@@ -139,7 +139,8 @@ pub(super) fn display(
     let items = attr::checked(&written, DISPLAY, "display", diag);
     let known: &[(_, &[_])] = &[("preview", &["args", "cx"]), ("result", &["output"])];
     hooks.extend(functions(&items, known, diag));
-    let is_pattern = items.expr("summary").is_some_and(|expr| attr::literal(expr).is_some());
+    let is_pattern =
+        items.expr("summary").is_some_and(|it| attr::literal(it).is_some() || is_constant(it));
     if !is_pattern {
         hooks.extend(functions(&items, &[("summary", &["args"])], diag));
     }
@@ -164,6 +165,11 @@ pub(super) fn display(
         },
         ui: items.string("ui", diag).and_then(|uri| page(&uri, diag)),
     }
+}
+
+/// Whether `expr` has the name of a constant, which is no pattern that can be read here.
+fn is_constant(expr: &Expr) -> bool {
+    attr::ident(expr).is_some_and(|name| !name.to_string().contains(char::is_lowercase))
 }
 
 fn page(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {

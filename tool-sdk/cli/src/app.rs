@@ -329,7 +329,7 @@ mod tests {
         let ran = test_support::TestCli::default()
             .run_app(&App::new(session_state_registry()), &["--yes", "call", "tell"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-        assert!(ran.err.contains("cause: no `alloc::string::String` was added"), "{}", ran.err);
+        assert!(ran.err.contains("no service `alloc::string::String`"), "{}", ran.err);
     }
 
     // A tool that `list --scope` shows is not reported as unknown.

@@ -24,19 +24,3 @@ pub(super) fn build_command() -> Option<Command> {
 pub(super) fn run(_: &App, _: &str, _: &Settings, _: &ArgMatches, _: &mut Io<'_>) -> Result {
     Err(CommandError::usage(NO_SERVER).hint(args::MCP_FEATURE))
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::test_support;
-
-    #[test]
-    fn commands_of_the_feature_mcp_name_it() {
-        for args in [&["serve", "mcp", "--http", "127.0.0.1:0"][..], &["serve", "--help"], &["mcp"]]
-        {
-            let ran = test_support::run(args);
-            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
-            assert!(ran.err.contains("hint: the feature `mcp` of `tool-sdk`"), "{}", ran.err);
-        }
-        assert!(!test_support::run(&["--help"]).out.contains("serve"));
-    }
-}
