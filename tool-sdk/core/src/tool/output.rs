@@ -171,17 +171,14 @@ impl<T: IntoOutput, E: StdError + Send + Sync + 'static> DisplayResult for Resul
 
 /// The conversion of a result type by [`IntoOutput`].
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "generated code names it")]
 pub struct ByTrait;
 
 /// The conversion of a `Result` by the `Display` of its error.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "generated code names it")]
 pub struct ByDisplay;
 
 /// The conversion that another type decides.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "generated code names it")]
 pub struct NotByTrait;
 
 impl ByTrait {

@@ -20,6 +20,7 @@ use crate::tool::{ExecutionPermit, OutputFuture, PreparedCall, Resource};
 
 /// Returns the other facts that a call depends on.
 type FactsFn<A> = fn(&A, &Context) -> Vec<(&'static str, String)>;
+type ValidateFn<A> = fn(&A) -> Result<(), InvalidArgs>;
 type PreviewFn<A> = fn(&A, &Context) -> Result<Option<Value>, ToolError>;
 
 /// The typed callbacks of a tool whose arguments are an `A`.
@@ -36,7 +37,7 @@ pub struct ToolCallbacks<A> {
     pub preview: Option<PreviewFn<A>>,
     pub result: Option<fn(&Output) -> Value>,
     pub key: Option<fn(&A) -> String>,
-    pub validate: Option<fn(&A) -> Result<(), InvalidArgs>>,
+    pub validate: Option<ValidateFn<A>>,
 }
 
 impl<A> ToolCallbacks<A> {
