@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tool_sdk::{
-    ApprovalResponse, Call, EventKind, IntoTools, Pipeline, Registry, ScriptedApprover, Session,
-    ToolDisplay, Toolset, tool, tools,
+    ApprovalResponse, Call, Context, EventKind, IntoTools, Pipeline, Registry, ScriptedApprover,
+    Session, ToolDisplay, Toolset, tool, tools,
 };
 
 static SUMMARIES: AtomicUsize = AtomicUsize::new(0);
@@ -55,6 +55,24 @@ async fn function_summarizes_the_call_and_sensitive_values_are_masked() {
         assert_eq!(summary.as_deref(), Some("Signing in ada with ***"));
     }
     assert_eq!(SUMMARIES.load(Ordering::Relaxed), 1);
+}
+
+/// Reach a host.
+#[tool(read, register = false)]
+async fn reach(cx: &Context) -> String {
+    cx.request_permission("network", "https://example.com").await.to_string()
+}
+
+#[tokio::test]
+async fn request_of_a_running_tool_is_shown_as_the_host_says() {
+    let mut display = ToolDisplay::default();
+    display.name = Some("Connect".to_owned());
+    let approver = std::sync::Arc::new(ScriptedApprover::new([ApprovalResponse::Once]));
+    let pipeline = Pipeline::new(toolset(tools![reach]).with_display("reach", display))
+        .shared_approver(approver.clone());
+    let outcome = pipeline.call(&Session::new("s1"), Call::new("reach", "{}")).await;
+    assert_eq!(outcome.text(), "true");
+    assert_eq!(approver.requests()[0].display.name.as_deref(), Some("Connect"));
 }
 
 // F180: what the host sets is what events and prompts carry.
