@@ -2,9 +2,13 @@
 
 mod support;
 
+mod checks;
 mod contract;
 mod definitions;
+mod diagnostics;
+mod display;
 mod dodges;
+mod errors;
 mod files;
 mod guards;
 mod kept;

@@ -53,6 +53,30 @@ pub(crate) fn first(anchor: Anchor, name: &Ident) -> Option<usize> {
     are_in_one_scope(&items, anchor, name).then_some(first.0)
 }
 
+/// The first function with each name of a tool, by crate and name: its location, its own name, and
+/// the location as text.
+static TOOLS: Mutex<BTreeMap<String, (PathBuf, At, String, String)>> = Mutex::new(BTreeMap::new());
+
+/// Returns the file and line of another function of the crate that is a tool of this `name`.
+///
+/// The compiler expands the functions of one crate in one process.
+pub(crate) fn tool_of_name(name: &str, function: &Ident) -> Option<String> {
+    let (file, at) = place(function)?;
+    let key = format!("{} {name}", std::env::var("CARGO_CRATE_NAME").unwrap_or_default());
+    let shown = format!("{}:{}", function.span().unwrap().file(), at.0);
+    let here = (file, at, function.unraw().to_string(), shown);
+    let first = TOOLS.lock().ok()?.entry(key).or_insert_with(|| here.clone()).clone();
+    if first == here {
+        return None;
+    }
+    // An editor expands a file again after each change, and the first function may have moved.
+    let (file, _, first, shown) = first;
+    let items = items(&std::fs::read_to_string(&file).ok()?)?;
+    let own = usize::from(file == here.0 && first == here.2);
+    let is_there = anchors(&items, Anchor::Function, &first).len() > own;
+    is_there.then_some(shown)
+}
+
 /// Whether a type called `ty` is in the scope of the item called `name`.
 pub(crate) fn has_type(anchor: Anchor, name: &Ident, ty: &str) -> bool {
     let Some((file, _)) = place(name) else { return false };
@@ -81,13 +105,15 @@ fn items(text: &str) -> Option<Vec<Item>> {
 }
 
 fn are_in_one_scope(items: &[Item], anchor: Anchor, name: &Ident) -> bool {
-    let found = anchors(items, anchor, name);
+    let found = anchors(items, anchor, &name.unraw().to_string());
     let one = scope(&found).is_some();
     one && found.len() > 1 && !found.iter().any(|item| item.is_conditional)
 }
 
 fn stands_beside(items: &[Item], anchor: Anchor, name: &Ident, ty: &str) -> bool {
-    let Some(scope) = scope(&anchors(items, anchor, name)) else { return false };
+    let Some(scope) = scope(&anchors(items, anchor, &name.unraw().to_string())) else {
+        return false;
+    };
     items.iter().any(|item| {
         let is_it = TYPES.contains(&item.keyword.as_str()) && item.name == ty;
         is_it && item.scope == scope && !item.is_conditional
@@ -95,9 +121,8 @@ fn stands_beside(items: &[Item], anchor: Anchor, name: &Ident, ty: &str) -> bool
 }
 
 /// Returns the items that `name` may refer to.
-fn anchors<'i>(items: &'i [Item], anchor: Anchor, name: &Ident) -> Vec<&'i Item> {
+fn anchors<'i>(items: &'i [Item], anchor: Anchor, name: &str) -> Vec<&'i Item> {
     let (keyword, attribute) = anchor.written();
-    let name = name.unraw().to_string();
     let is = |item: &&Item| {
         item.keyword == keyword
             && item.name == name

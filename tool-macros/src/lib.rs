@@ -1,4 +1,4 @@
-//! The attributes of `tool-sdk`; use them through that crate, which documents them.
+//! The attributes of `tool-sdk`; use them through that crate.
 //!
 //! ```text
 //! tokens ──parse──▶ Syntax ──lower──▶ model ──expand──▶ tokens
@@ -25,7 +25,7 @@ mod toolset;
 
 use proc_macro::TokenStream;
 
-/// Makes a function a tool. Documented at `tool_sdk::tool`.
+#[doc = include_str!("../docs/tool.md")]
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(attribute.into(), item.into()).into()
@@ -41,7 +41,7 @@ pub fn followed_by(code: TokenStream, item: TokenStream) -> TokenStream {
     [item, code].into_iter().collect()
 }
 
-/// Makes the methods of an `impl` block tools. Documented at `tool_sdk::toolset`.
+#[doc = include_str!("../docs/toolset.md")]
 #[proc_macro_attribute]
 pub fn toolset(attribute: TokenStream, item: TokenStream) -> TokenStream {
     toolset::expand(attribute.into(), item.into()).into()

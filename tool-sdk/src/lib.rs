@@ -31,24 +31,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Reading order
+//! # Guide
 //!
-//! The modules are in layers, and a module uses only those before it:
+//! The [`guide`] starts each chapter with a task and the shortest program that does it:
+//! [tools](guide::tools), [errors](guide::errors), [tests](guide::testing),
+//! [permissions and approvals](guide::guards), [hooks](guide::hooks),
+//! [command line](guide::command_line), [MCP servers](guide::serving),
+//! [tools of other MCP servers](guide::foreign_servers), [agents](guide::agent),
+//! [sandbox](guide::sandbox). [`macro@tool`] lists every item of the attribute.
 //!
-//! 1. vocabulary: [`ToolName`], [`Output`], [`Risk`], [`ToolError`], [`Schema`], [`Call`];
-//! 2. environment: [`Session`] and [`Context`], what a running tool can see and do;
-//! 3. tools: [`Tool`] and [`Definition`]; [`Registry`] holds all tools of a program;
-//! 4. guards, each of which answers one question about a call: [`Ruleset`], [`Approver`],
-//!    [`Hook`], [`LoopGuard`], [`Budget`];
-//! 5. audience: [`Toolset`] selects the tools for a session; [`Subscription`] and [`AuditLog`]
-//!    report what happens;
-//! 6. [`Pipeline`], the one way to run a tool, and [`Batch`] for several calls at once;
-//! 7. surfaces: [`provider`] formats, the Model Context Protocol, the command line.
+//! # Items
+//!
+//! The central types are documented at the root; the others are in modules by topic. All of them
+//! can be named from the root too, as in `use tool_sdk::Rule;`.
+//!
+//! 1. tools: [`macro@tool`], [`macro@toolset`], [`Args`], [`State`], [`Output`], [`Json`],
+//!    [`ToolError`]; [`definition`] and [`arguments`] have the details;
+//! 2. environment: [`Session`] and [`Context`], what a running tool can see and do, and
+//!    [`environment`];
+//! 3. [`Registry`], all tools of a program; [`Toolset`], the tools of one session; [`audience`];
+//! 4. [`Pipeline`], the one way to run a tool, [`Batch`] for several calls at once, and
+//!    [`limits`];
+//! 5. what guards a call: [`permission`] and [`hook`];
+//! 6. what reports it: [`event`] and [`audit`];
+//! 7. surfaces: [`provider`] formats, [`mcp`], [`cli`];
+//! 8. building blocks: [`process`] and [`workspace`]; [`testing`].
 //!
 //! # Features
 //!
 //! `macros` and `linked` are enabled by default. Each other feature adds one part and its
-//! dependencies: `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
+//! dependencies: `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
 //! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
 //! same without a server over HTTP, `otel` fields
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
@@ -57,60 +69,67 @@
 #![forbid(unsafe_code)]
 
 // F29: the code in the documentation compiles and runs.
-/// The chapters of the guide and the READMEs, as doctests.
-#[cfg(doctest)]
-mod guide {
+/// The guide: each chapter starts with a task.
+///
+/// * [Write a tool](guide::tools), [return errors](guide::errors), [test tools](guide::testing)
+/// * [Decide which calls may run](guide::guards), [add hooks](guide::hooks),
+///   [confine commands](guide::sandbox)
+/// * [Write an agent](guide::agent), [add a command line](guide::command_line)
+/// * [Serve your tools over MCP](guide::serving),
+///   [use the tools of MCP servers](guide::foreign_servers)
+#[cfg(any(doc, doctest))]
+pub mod guide {
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/agent.md")]
-    mod agent {}
+    pub mod agent {}
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/command_line.md")]
-    mod command_line {}
+    pub mod command_line {}
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/errors.md")]
-    mod errors {}
-    #[cfg(feature = "mcp")]
+    pub mod errors {}
+    #[cfg(any(feature = "mcp", not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/foreign_servers.md")]
-    mod foreign_servers {}
+    pub mod foreign_servers {}
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/guards.md")]
-    mod guards {}
-    #[cfg(feature = "hooks")]
+    pub mod guards {}
+    #[cfg(any(feature = "hooks", not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/hooks.md")]
-    mod hooks {}
+    pub mod hooks {}
+    #[cfg(any(all(feature = "process", unix), not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/sandbox.md")]
+    pub mod sandbox {}
+    #[cfg(any(feature = "mcp", not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/serving.md")]
+    pub mod serving {}
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/testing.md")]
+    pub mod testing {}
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/tools.md")]
+    pub mod tools {}
+}
+
+/// Texts outside of this crate's documentation, as doctests.
+#[cfg(doctest)]
+mod texts {
     #[doc = include_str!("../README.md")]
     mod readme {}
-    #[cfg(all(feature = "process", unix))]
-    #[doc = include_str!("../guide/sandbox.md")]
-    mod sandbox {}
-    #[cfg(feature = "mcp")]
-    #[doc = include_str!("../guide/serving.md")]
-    mod serving {}
-    #[doc = include_str!("../guide/testing.md")]
-    mod testing {}
-    #[doc = include_str!("../guide/tools.md")]
-    mod tools {}
+    #[doc = include_str!("../../tool-macros/docs/tool.md")]
+    mod tool {}
+    #[doc = include_str!("../../tool-macros/docs/toolset.md")]
+    mod toolset {}
     #[doc = include_str!("../../README.md")]
     mod top_readme {}
 }
 
-#[doc(inline)]
-pub use tool_sdk_core::Batch;
 #[doc(no_inline)]
 pub use tool_sdk_core::CancellationToken;
-#[doc(inline)]
-#[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
-pub use tool_sdk_core::LegacyTool;
-#[doc(inline)]
-pub use tool_sdk_core::LoopGuard;
-#[doc(inline)]
-pub use tool_sdk_core::Principal;
-#[doc(inline)]
-pub use tool_sdk_core::PrivateFileError;
-#[doc(inline)]
-pub use tool_sdk_core::Redactor;
-#[cfg(feature = "linked")]
-#[doc(inline)]
-pub use tool_sdk_core::Registration;
-#[cfg(feature = "workspace")]
-#[doc(inline)]
-pub use tool_sdk_core::WorkspacePath;
 #[doc(inline)]
 pub use tool_sdk_core::provider;
 #[cfg(feature = "testing")]
@@ -120,60 +139,124 @@ pub use tool_sdk_core::testing;
 pub use tool_sdk_core::{__private, __submit};
 #[doc(inline)]
 pub use tool_sdk_core::{
-    Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,
-    ApprovalResponseError, ApprovalSender, Approver, Decision, DecisionSource, Fingerprint, Grant,
-    GrantScope, GrantSource, GrantStore, Grantee, InvalidMode, InvalidRule, Mode, Pattern,
-    PendingRequest, Rule, RuleConfig, RuleScope, RulesConfig, Ruleset, ScriptedApprover,
-    StoredGrant, StoredGrants, approval_channel,
+    Args, Attachment, AttachmentData, Batch, Call, Context, Definition, ErrorKind, IntoOutput,
+    Json, Outcome, Output, Pipeline, Principal, Registry, RegistryBuilder, Session, State, Tool,
+    ToolError, Toolset,
 };
-#[doc(inline)]
-pub use tool_sdk_core::{
-    AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,
-};
-#[doc(inline)]
-pub use tool_sdk_core::{
-    Args, Definition, DynamicTool, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
-    IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall, Refinement,
-    Resource, SourceLocation, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolSource,
-    Truncate,
-};
-#[doc(inline)]
-pub use tool_sdk_core::{
-    ArgumentNote, Call, CallId, Coercion, Leniency, Outcome, RawArgs, Truncation,
-};
-#[doc(inline)]
-pub use tool_sdk_core::{
-    Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
-};
-#[doc(inline)]
-pub use tool_sdk_core::{Attachment, AttachmentData, Output};
-#[doc(inline)]
-pub use tool_sdk_core::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
-#[doc(inline)]
-pub use tool_sdk_core::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
-#[doc(inline)]
-pub use tool_sdk_core::{CheckOutcome, Pipeline};
-#[doc(inline)]
-pub use tool_sdk_core::{
-    ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
-    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
-    Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
-};
-#[doc(inline)]
-pub use tool_sdk_core::{ErrorKind, ToolError};
-#[doc(inline)]
-pub use tool_sdk_core::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
-#[doc(inline)]
-pub use tool_sdk_core::{InvalidToolName, ToolName};
-#[doc(inline)]
-pub use tool_sdk_core::{
-    Registry, RegistryBuilder, RegistryConflict, RegistryError, ToolsFile, ToolsFileError,
-};
-#[doc(inline)]
-pub use tool_sdk_core::{Risk, RiskClass};
-#[doc(inline)]
-pub use tool_sdk_core::{Schema, SchemaError};
 pub use tool_sdk_core::{link, tools};
+#[cfg(feature = "macros")]
+pub use tool_sdk_macros::{tool, toolset};
+
+/// What a tool is: its definition, risk, schema and how it prepares a call.
+pub mod definition {
+    #[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
+    #[doc(inline)]
+    pub use tool_sdk_core::LegacyTool;
+    #[cfg(feature = "linked")]
+    #[doc(inline)]
+    pub use tool_sdk_core::Registration;
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        DynamicTool, ExecutionPermit, Flags, Icon, IntoTools, InvalidToolName, OutputFuture,
+        Parallel, PreparedCall, Refinement, RegistryConflict, RegistryError, Resource, Risk,
+        RiskClass, Schema, SchemaError, SourceLocation, ToolDisplay, ToolFn, ToolLabel,
+        ToolMethods, ToolName, ToolSource, ToolsFile, ToolsFileError, Truncate,
+    };
+}
+
+/// The arguments of a call, and what is accepted beyond the contract of a tool.
+pub mod arguments {
+    #[cfg(feature = "workspace")]
+    #[doc(inline)]
+    pub use tool_sdk_core::WorkspacePath;
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        ArgumentNote, CallId, Coercion, Fault, FaultKind, InvalidArgs, Leniency, Param, RawArgs,
+    };
+}
+
+/// What a running tool gets from its session and from the client.
+pub mod environment {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        ClientKind, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef, Inquiry,
+        InquiryFuture, InquiryHandler, InquiryKind, Interrupted, MissingService, PermissionFuture,
+        Signal, Sink, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+    };
+}
+
+/// Which tools a session sees: by agent, model and variant.
+pub mod audience {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        AgentProfile, ModelProfile, ToolsetView, UnknownVariant, VariantGroup,
+    };
+}
+
+/// Limits of calls: the size of outputs, repeated calls, and secrets.
+pub mod limits {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        Budget, FittedText, InvalidBudget, LoopGuard, Redactor, Truncation, outputs_folder,
+        prepare_outputs,
+    };
+}
+
+/// Whether a call may run: rules, modes, approvals and grants.
+pub mod permission {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,
+        ApprovalResponseError, ApprovalSender, Approver, CheckOutcome, Decision, DecisionSource,
+        Fingerprint, Grant, GrantScope, GrantSource, GrantStore, Grantee, InvalidMode, InvalidRule,
+        Mode, Pattern, PendingRequest, PrivateFileError, Rule, RuleConfig, RuleScope, RulesConfig,
+        Ruleset, ScriptedApprover, StoredGrant, StoredGrants, approval_channel,
+    };
+}
+
+/// Code that runs before and after each call.
+pub mod hook {
+    #[doc(inline)]
+    pub use tool_sdk_core::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
+    #[cfg(feature = "hooks")]
+    #[doc(inline)]
+    pub use tool_sdk_hooks::{ExternalHooks, HookConfigError};
+}
+
+/// What subscribers see of calls while they run.
+pub mod event {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
+    };
+}
+
+/// A record of every decision and run.
+pub mod audit {
+    #[doc(inline)]
+    pub use tool_sdk_core::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
+}
+
+/// Confined access to files below the folders that a session may use.
+#[cfg(feature = "workspace")]
+pub mod workspace {
+    #[doc(inline)]
+    pub use tool_sdk_workspace::{
+        DirEntry, Durability, FileKind, FileLocks, FileMetadata, FileTransaction, FolderEntry,
+        OpenFolder, ResolvedPath, Snapshot, Workspace, WorkspaceError, WorkspaceErrorKind,
+        escape_for_display,
+    };
+}
+
+// The short paths of the items that the modules document.
+#[cfg(feature = "workspace")]
+#[doc(hidden)]
+pub use self::workspace::*;
+#[doc(hidden)]
+pub use self::{
+    arguments::*, audience::*, audit::*, definition::*, environment::*, event::*, hook::*,
+    limits::*, permission::*,
+};
 
 #[cfg(feature = "cli")]
 #[doc(inline)]
@@ -195,18 +278,6 @@ pub mod mcp {
     #[doc(inline)]
     pub use tool_sdk_mcp::*;
 }
-#[cfg(feature = "hooks")]
-#[doc(inline)]
-pub use tool_sdk_hooks::{ExternalHooks, HookConfigError};
-#[cfg(feature = "macros")]
-pub use tool_sdk_macros::{tool, toolset};
 #[cfg(feature = "process")]
 #[doc(inline)]
 pub use tool_sdk_process as process;
-#[cfg(feature = "workspace")]
-#[doc(inline)]
-pub use tool_sdk_workspace::{
-    DirEntry, Durability, FileKind, FileLocks, FileMetadata, FileTransaction, FolderEntry,
-    OpenFolder, ResolvedPath, Snapshot, Workspace, WorkspaceError, WorkspaceErrorKind,
-    escape_for_display,
-};

@@ -107,9 +107,12 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
 pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let receiver = this.map(|_| quote!(, __this));
     let (taken, staged) = (taken(tool), staged(tool, this));
+    let validated = spec::hook(tool, "validate")
+        .map(|_| quote!(__rt::validate_args(__table, &__args, &__HOOKS)?;));
     quote! {
         |__table, __raw #receiver| {
             #taken
+            #validated
             #staged
         }
     }

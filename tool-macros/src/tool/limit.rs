@@ -291,7 +291,7 @@ pub(super) fn default(
     let converts = !ty::word(ty).is_some_and(|word| ty::is_primitive(&word));
     let value = match attr::string(plain) {
         Some(text) if converts => {
-            quote_spanned!(span::at(text)=> ::core::convert::From::from(#text))
+            quote_spanned!(span::at(text)=> __rt::text_default(#text))
         }
         _ => attr::tokens(plain),
     };

@@ -27,7 +27,7 @@ use crate::runtime::Runtime;
 use crate::span;
 
 /// The items of `#[tool(..)]`.
-const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key::value("name", r#"name = "look_up""#),
     Key::value("title", r#"title = "Read a file""#),
     Key::list("aliases", r#"aliases("read", "open")"#),
@@ -42,6 +42,7 @@ const KEYS: &[Key] = &[
     Key::flag("open_world"),
     Key::value("permission", r#"permission = "edit""#),
     Key::list("approval", "approval(required = my_function)"),
+    Key::value("validate", "validate = my_function"),
     Key::list("display", "display(primary = path)"),
     Key::value("timeout", r#"timeout = "10s""#),
     Key::value("max_output", r#"max_output = "64 KiB""#),
@@ -56,6 +57,7 @@ const KEYS: &[Key] = &[
     Key::value("schema", r#"schema = "schemas/read_page.json""#),
     Key::value("register", "register = false"),
     Key::value("crate", "crate = my_tool_sdk"),
+    Key::none("desc", "write `description = \"..\"`, or a `///` comment above the function"),
     Key::none("doc", "write it as a `///` comment above the function"),
     Key::none("required", APPROVAL),
     Key::none("resources", APPROVAL),
@@ -110,6 +112,7 @@ pub(crate) fn tool(
     let mut params = param::lower(function, diag);
     let mut names = Names::new(&params);
     let mut hooks = show::approval(&items, diag);
+    hooks.extend(show::validate(&items, diag));
     let display = show::display(&items, &mut names, &mut hooks, diag);
     let parallel = show::parallel(&items, &mut names, diag);
     let fields = names.fields;
@@ -127,6 +130,9 @@ pub(crate) fn tool(
     let init = show::function(&items, "init", &["session"], diag);
     if !hooks.is_empty() && params.strukt.is_none() {
         free_name_of_args(function, site, diag);
+    }
+    if registered && matches!(site, Site::Free) && diag.is_empty() {
+        unique(&items, function, &name, &aliases, diag);
     }
     let lock = items.string("schema", diag);
     lock.iter().for_each(|path| schema_lock::checked_path(path, diag));
@@ -347,6 +353,25 @@ fn scopes(items: &Items<'_>, diag: &mut Diagnostics) -> Vec<String> {
     scopes
 }
 
+/// Reports names that another tool of the crate has.
+fn unique(
+    items: &Items<'_>,
+    function: &Function,
+    name: &str,
+    aliases: &[LitStr],
+    diag: &mut Diagnostics,
+) {
+    let ident = &function.sig.ident;
+    let at = items.expr("name").map_or_else(|| ident.to_token_stream(), ToTokens::to_token_stream);
+    let aliases = aliases.iter().map(|alias| (alias.value(), alias.to_token_stream()));
+    for (name, at) in std::iter::once((name.to_owned(), at)).chain(aliases) {
+        if let Some(place) = beside::tool_of_name(&text::identifier(&name), ident) {
+            let what = format_args!("duplicate tool `{name}`, as in {place}");
+            diag.error(at, what, "rename one of them, or write `name = \"..\"`");
+        }
+    }
+}
+
 /// Returns the name and the aliases as identifiers, each at its location.
 fn claims(items: &Items<'_>, function: &Function, name: &str, aliases: &[LitStr]) -> Vec<Ident> {
     let written = items.expr("name").map(span::at);
@@ -368,6 +393,9 @@ fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -
             None => computed(&attr::tokens(expr), expr),
         });
         return text.unwrap_or_else(|| Text::Literal(String::new()));
+    }
+    if items.mentions("desc") {
+        return Text::Literal(String::new());
     }
     let text = docs::text(&function.attrs).map(|text| match text {
         Text::Expr(text) => computed(&text, &function.sig.ident),

@@ -21,7 +21,7 @@ use crate::docs::{self, Text};
 use crate::span;
 
 /// The items of `#[arg(..)]`.
-const KEYS: &[Key] = &[
+pub(super) const KEYS: &[Key] = &[
     Key::value("default", "default = 1"),
     Key::value("range", "range = 1..=100"),
     Key::value("length", "length = 1..=200"),
@@ -31,6 +31,7 @@ const KEYS: &[Key] = &[
     Key::list("alias", r#"alias("file")"#).repeatable(),
     Key::flag("sensitive"),
     Key::flag("hidden"),
+    Key::none("desc", TEXT),
     Key::none("description", TEXT),
     Key::none("doc", TEXT),
     Key::none("help", TEXT),
@@ -264,7 +265,8 @@ fn description(param: &PatType, ident: &Ident, items: &Items<'_>, diag: &mut Dia
     docs::text(&param.attrs).unwrap_or_else(|| {
         // A misplaced item was reported with the right place.
         let is_there = |attribute: &syn::Attribute| attribute.path().is_ident("description");
-        let is_misplaced = ["description", "doc", "help"].iter().any(|key| items.mentions(key));
+        let is_misplaced =
+            ["desc", "description", "doc", "help"].iter().any(|key| items.mentions(key));
         if !is_misplaced && !param.attrs.iter().any(is_there) {
             diag.error(
                 ident,

@@ -17,7 +17,7 @@ use crate::diag::{Diagnostics, expected_one_of};
 use crate::span;
 
 /// The items of `display(..)`.
-const DISPLAY: &[Key] = &[
+pub(super) const DISPLAY: &[Key] = &[
     Key::value("name", r#"name = "Read""#),
     Key::value("primary", "primary = path"),
     Key::list("show", "show(path, offset)"),
@@ -28,7 +28,7 @@ const DISPLAY: &[Key] = &[
 ];
 
 /// The items of `approval(..)`.
-const APPROVAL: &[Key] = &[
+pub(super) const APPROVAL: &[Key] = &[
     Key::value("required", "required = my_function"),
     Key::value("resources", "resources = my_function"),
     Key::value("suggest", "suggest = my_function"),
@@ -139,6 +139,11 @@ pub(super) fn display(
     let items = attr::checked(&written, DISPLAY, "display", diag);
     let known: &[(_, &[_])] = &[("preview", &["args", "cx"]), ("result", &["output"])];
     hooks.extend(functions(&items, known, diag));
+    let is_pattern =
+        items.expr("summary").is_some_and(|it| attr::literal(it).is_some() || is_constant(it));
+    if !is_pattern {
+        hooks.extend(functions(&items, &[("summary", &["args"])], diag));
+    }
     let primary = items.expr("primary").and_then(|expr| names.find_expr(expr, "primary", diag));
     let shown = items.ident_list("show", diag);
     for (at, name) in shown.iter().enumerate() {
@@ -154,9 +159,17 @@ pub(super) fn display(
             .filter_map(|name| names.find(name, "show", diag))
             .map(|(key, _)| key)
             .collect(),
-        summary: items.string("summary", diag).and_then(|text| summary(&text, names, diag)),
+        summary: match is_pattern {
+            true => items.string("summary", diag).and_then(|text| summary(&text, names, diag)),
+            false => None,
+        },
         ui: items.string("ui", diag).and_then(|uri| page(&uri, diag)),
     }
+}
+
+/// Whether `expr` has the name of a constant, which is no pattern that can be read here.
+fn is_constant(expr: &Expr) -> bool {
+    attr::ident(expr).is_some_and(|name| !name.to_string().contains(char::is_lowercase))
 }
 
 fn page(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {
@@ -185,6 +198,11 @@ pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
         ("facts", &["args", "cx"]),
     ];
     functions(&items, known, diag)
+}
+
+/// `validate = ..`.
+pub(super) fn validate(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
+    functions(items, &[("validate", &["args"])], diag)
 }
 
 /// Returns the functions in `items`, each with the parameters of a closure in its place.

@@ -8,7 +8,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 
 use super::limit::bound_tokens;
-use super::model::{DefaultValue, Input, Parallel, Param, Range, Tool};
+use super::model::{DefaultValue, Input, Parallel, Param, Passed, Range, Tool};
 use crate::span::{self, generated_ident};
 
 /// Generates the items beside the table of a tool: its result's type, checks, hooks and defaults.
@@ -22,7 +22,12 @@ pub(crate) fn items(tool: &Tool) -> TokenStream {
     let args = own_args(tool);
     let hooks = hooks(tool);
     quote! {
-        const #out: __rt::OutputType<#output> = __rt::output_type::<#output>();
+        const #out: __rt::OutputType<#output> = {
+            use __rt::OtherConversion as _;
+            __rt::ResultType::<#output>::CONVERSION
+                .or(__rt::ErrorType::<#output>::CONVERSION)
+                .output_type::<#output>()
+        };
         #defaults
         #checks
         #args
@@ -115,8 +120,17 @@ fn args_type(tool: &Tool) -> TokenStream {
 }
 
 /// The hooks that are the user's functions, by field of the runtime's `Hooks`.
-const HOOKS: &[&str] =
-    &["required", "resources", "suggest", "covers", "dangerous", "facts", "preview", "result"];
+const HOOKS: &[&str] = &[
+    "required",
+    "resources",
+    "suggest",
+    "covers",
+    "dangerous",
+    "facts",
+    "preview",
+    "result",
+    "validate",
+];
 
 /// The hooks of `tool`, where it has some.
 fn hooks(tool: &Tool) -> TokenStream {
@@ -125,17 +139,25 @@ fn hooks(tool: &Tool) -> TokenStream {
     }
     let mut fields = Fields::default();
     for name in HOOKS {
-        fields.function(name, tool.hooks.iter().find(|(hook, _)| hook == name).map(|(_, it)| it));
+        fields.function(name, hook(tool, name));
     }
-    let summary = tool.display.summary.as_ref().map(|summary| {
-        let (format, values) = (&summary.format, summary.fields.iter().map(shown));
-        reading(&quote!(::std::format!(#format, #(#values),*)))
-    });
-    fields.some("summary", summary);
+    match &tool.display.summary {
+        Some(summary) => {
+            let (format, values) = (&summary.format, summary.fields.iter().map(shown));
+            let text = reading(&quote!(::std::format!(#format, #(#values),*)));
+            fields.some("summary", Some(text));
+        }
+        None => fields.function("summary", hook(tool, "summary")),
+    }
     fields.some("key", serial(tool).map(key));
     let args = args_type(tool);
     let fields = fields.or(&quote!(__rt::ToolCallbacks::NONE));
     quote!(static __HOOKS: __rt::ToolCallbacks<#args> = __rt::ToolCallbacks { #fields };)
+}
+
+/// The user's function for one field of the runtime's `Hooks`.
+pub(super) fn hook<'t>(tool: &'t Tool, name: &str) -> Option<&'t TokenStream> {
+    tool.hooks.iter().find(|(hook, _)| *hook == name).map(|(_, function)| function)
 }
 
 /// Whether there is a `__HOOKS`.
@@ -276,7 +298,19 @@ fn options(tool: &Tool) -> TokenStream {
     fields.set("flags", flags(&tool.flags));
     fields.list("examples", &tool.examples);
     fields.function("init", tool.init.as_ref());
+    fields.set("services", services(tool));
     fields.options("ToolOptions")
+}
+
+/// The services among the arguments, with what else comes from the context.
+fn services(tool: &Tool) -> Option<TokenStream> {
+    let mut types = tool.passed.iter().filter_map(|passed| match passed {
+        Passed::Owned(ty) => Some(ty),
+        _ => None,
+    });
+    let first = types.next()?;
+    let types = std::iter::once(first).chain(types);
+    Some(quote!(&[#(<#types as __rt::FromContext>::SERVICE),*]))
 }
 
 /// A variant of one of the runtime's enums.

@@ -81,9 +81,12 @@ fn methods_become_tools_on_a_shared_value() {
                     fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                         ::core::convert::From::from([
                             {
-                                const __OUT: __rt::OutputType<Result<String, ToolError>> = __rt::output_type::<
-                                    Result<String, ToolError>,
-                                >();
+                                const __OUT: __rt::OutputType<Result<String, ToolError>> = {
+                                    use __rt::OtherConversion as _;
+                                    __rt::ResultType::<Result<String, ToolError>>::CONVERSION
+                                        .or(__rt::ErrorType::<Result<String, ToolError>>::CONVERSION)
+                                        .output_type::<Result<String, ToolError>>()
+                                };
                                 fn __default1() -> u32 {
                                     <Tracker>::LIMIT
                                 }
@@ -153,9 +156,12 @@ fn methods_become_tools_on_a_shared_value() {
                             },
                             #[cfg(feature = "count")]
                             {
-                                const __OUT: __rt::OutputType<Json<Tracker>> = __rt::output_type::<
-                                    Json<Tracker>,
-                                >();
+                                const __OUT: __rt::OutputType<Json<Tracker>> = {
+                                    use __rt::OtherConversion as _;
+                                    __rt::ResultType::<Json<Tracker>>::CONVERSION
+                                        .or(__rt::ErrorType::<Json<Tracker>>::CONVERSION)
+                                        .output_type::<Json<Tracker>>()
+                                };
                                 const __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                                     name: "count",
                                     description: "Count issues.",

@@ -27,6 +27,10 @@ use super::{
 /// How long the program waits at its end for file changes in progress.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The warning of a program without tools.
+const NO_LINKED_TOOLS: &str = "warning: no tools are linked into this program; name the crate that \
+                               has them with `tool_sdk::link!(the_crate);`";
+
 /// A program with tools, for hosts that give tools more than the workspace.
 ///
 /// # Examples
@@ -45,6 +49,8 @@ pub struct App {
     pub(super) registry: Registry,
     /// Conflicts between linked tools, reported when the program runs.
     conflicts: Option<RegistryError>,
+    /// Whether the tools are those that the linker kept.
+    is_linked: bool,
     version: Option<&'static str>,
     session_setup: Vec<Box<dyn Fn(Session) -> Session>>,
     toolset_setup: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
@@ -63,6 +69,7 @@ impl App {
         Self {
             registry,
             conflicts: None,
+            is_linked: false,
             version: None,
             session_setup: Vec::new(),
             toolset_setup: Vec::new(),
@@ -72,10 +79,11 @@ impl App {
     /// Creates a program with every tool that is linked into it.
     #[must_use]
     pub fn linked() -> Self {
-        match Registry::linked() {
+        let app = match Registry::linked() {
             Ok(registry) => Self::new(registry),
             Err(conflicts) => Self { conflicts: Some(conflicts), ..Self::new(Registry::default()) },
-        }
+        };
+        Self { is_linked: true, ..app }
     }
 
     /// Sets the version that `--version` prints; without one the option does not exist.
@@ -170,6 +178,9 @@ impl App {
     }
 
     fn run_command(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
+        if self.is_linked && self.base_toolset().is_empty() {
+            io.print_stderr(NO_LINKED_TOOLS);
+        }
         match matches.subcommand() {
             // Their options go on after the name of the tool.
             Some(("call", sub)) => return call::run(self, program, matches, sub, io),
@@ -318,7 +329,7 @@ mod tests {
         let ran = test_support::TestCli::default()
             .run_app(&App::new(session_state_registry()), &["--yes", "call", "tell"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-        assert!(ran.err.contains("cause: no `alloc::string::String` was added"), "{}", ran.err);
+        assert!(ran.err.contains("no service `alloc::string::String`"), "{}", ran.err);
     }
 
     // A tool that `list --scope` shows is not reported as unknown.

@@ -90,6 +90,18 @@ pub(super) fn program_command(program: &str) -> Command {
     )
 }
 
+/// The hint of a command that the program is built without.
+#[cfg(not(feature = "mcp"))]
+pub(super) const MCP_FEATURE: &str =
+    "the feature `mcp` of `tool-sdk` adds it, as in `tool-sdk = { features = [\"cli\", \"mcp\"] }`";
+
+/// Builds a hidden command that takes any arguments and whose run says what is missing.
+#[cfg(not(feature = "mcp"))]
+pub(super) fn disabled_command(name: &'static str) -> Command {
+    let any = Arg::new("any").num_args(0..).allow_hyphen_values(true).trailing_var_arg(true);
+    Command::new(name).hide(true).disable_help_flag(true).arg(any.hide(true))
+}
+
 /// Builds `call NAME …` or `check NAME …` with the parameters of the tool as flags.
 pub(super) fn tool_command(
     program: &str,

@@ -95,6 +95,7 @@ impl<'m> CallRequest<'m> {
         };
         let mut environment = CallEnvironment::build(app, &settings, tools, io)?;
         servers.connect_into(&mut environment, need, io);
+        environment.warn_missing_services(io);
         let (view, all) = (environment.toolset_view(), environment.pipeline.toolset());
         show::find_tool_or_explain(program, &view, all, self.name)?;
         let (tool, arguments) = parsed;

@@ -6,7 +6,9 @@ use tool_sdk_core::{Grantee, Toolset};
 use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result};
 use super::settings::{Settings, TomlValue};
-use super::{App, Io};
+use super::{App, Io, args};
+
+const NO_CLIENT: &str = "this program is built without MCP client support";
 
 pub(super) type ServerEntries = ();
 
@@ -55,13 +57,13 @@ pub(super) fn void_grant_check(_: &Settings) -> impl Fn(&Grantee) -> bool + use<
 }
 
 pub(super) fn parse_servers(mcp: TomlValue<'_, '_>) {
-    mcp.report_error("this program is built without MCP client support");
+    mcp.report_error(NO_CLIENT);
 }
 
 pub(super) fn build_command(_: &str) -> Option<Command> {
-    None
+    Some(args::disabled_command("mcp"))
 }
 
 pub(super) fn run(_: &App, _: &Settings, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
-    Err(CommandError::usage("this program is built without MCP client support"))
+    Err(CommandError::usage(NO_CLIENT).hint(args::MCP_FEATURE))
 }

@@ -132,7 +132,7 @@ fn print_report(
 
 fn print_changes(files: &SchemaFiles, io: &mut Io<'_>) -> io::Result<()> {
     let mut same = 0;
-    for SchemaFileChange { file, state } in &files.changes {
+    for SchemaFileChange { file, state, differences } in &files.changes {
         let word = match (state, files.written) {
             (SchemaFileState::Same, _) => {
                 same += 1;
@@ -146,6 +146,9 @@ fn print_changes(files: &SchemaFiles, io: &mut Io<'_>) -> io::Result<()> {
         };
         let path = Path::new(&files.folder).join(file);
         writeln!(io.stdout, "{word:8} {}", style::sanitize_text(&path.display().to_string()))?;
+        for difference in differences.iter().filter(|_| !files.written) {
+            writeln!(io.stdout, "         {}", style::sanitize_text(difference))?;
+        }
     }
     io.print_stderr(format_args!("{same} of {} files were up to date", files.changes.len()));
     Ok(())
@@ -220,7 +223,13 @@ mod tests {
 
         let json = run(&["--check", path, "--json"]);
         let report: Value = serde_json::from_str(&json.out).unwrap();
-        assert_eq!(report["changes"][0], json!({"file": "echo.json", "state": "changed"}));
+        assert_eq!(report["changes"][0]["state"], "changed");
+        assert!(
+            check.out.contains("/name: the file has nothing, the tool \"echo\""),
+            "{}",
+            check.out
+        );
+        assert_eq!(report["changes"][1], json!({"file": "fail.json", "state": "missing"}));
         // Only the named tool is compared.
         assert_eq!(run(&["kinds", "--check", path]).code, 0);
         assert!(run(&["--write", path]).out.contains("stale"));

@@ -41,7 +41,8 @@ pub(super) fn build_command() -> Option<Command> {
         .value_parser(value_parser!(ListenAddress))
         .help(
             "Serve over HTTP at this address, such as 127.0.0.1:8080, or at the UNIX socket \
-             unix:PATH, for clients that have the token [env: TOOL_SDK_TOKEN]",
+             unix:PATH. Clients send the token that is in the variable TOOL_SDK_TOKEN, or the one \
+             that is generated without it",
         );
     let mcp = Command::new("mcp")
         .about("Serve over the Model Context Protocol, to the parent process or over HTTP")
@@ -71,6 +72,7 @@ pub(super) fn run(
     let servers = ConfiguredServers::load(settings, io)?;
     let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
     servers.attach_to(&mut environment);
+    environment.warn_missing_services(io);
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let server = Server::new(pipeline.clone(), session)

@@ -4,21 +4,23 @@ use clap::{ArgMatches, Command};
 
 use super::exit::{CommandError, Result};
 use super::settings::{Settings, TomlValue};
-use super::{App, Io};
+use super::{App, Io, args};
+
+const NO_SERVER: &str = "this program is built without a server";
 
 /// The settings of `serve`, which always are empty.
 #[derive(Debug, Default)]
 pub(super) struct ServeConfig;
 
 pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
-    serve.report_error("this program is built without a server");
+    serve.report_error(NO_SERVER);
     ServeConfig
 }
 
 pub(super) fn build_command() -> Option<Command> {
-    None
+    Some(args::disabled_command("serve"))
 }
 
 pub(super) fn run(_: &App, _: &str, _: &Settings, _: &ArgMatches, _: &mut Io<'_>) -> Result {
-    Err(CommandError::usage("this program is built without a server"))
+    Err(CommandError::usage(NO_SERVER).hint(args::MCP_FEATURE))
 }

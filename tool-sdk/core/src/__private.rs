@@ -8,14 +8,16 @@ pub use crate::context::{Context, FromContext, FromContextRef, Session, State};
 pub use crate::error::ToolError;
 pub use crate::risk::{Risk, RiskClass};
 pub use crate::schema_lock::assert_schema;
-pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_struct};
+pub use crate::tool::native::{
+    filled, stage, stage_in, stage_with, take, take_struct, validate_args,
+};
 pub use crate::tool::summary_value::{ViaDebug, ViaDisplay, ViaList, ViaOption, ViaPlace};
 pub use crate::tool::{
-    Args, ArgsSpec, AutorefTools, DefaultSpec, Flags, FnTool, IntoTools, Lengthy, MethodTool,
-    OutputType, ParallelSpec, Param, ParamOptions, ParamSpec, Patterned, Prepare, PrepareResult,
-    Range, Ranged, Refinement, Resource, SourceLocation, SummaryValue, Table, Tool, ToolCallbacks,
-    ToolFn, ToolMethods, ToolOptions, ToolSpec, Truncate, ViaMethods, ViaNothing, default_value,
-    output_type, struct_type,
+    Args, ArgsSpec, AutorefTools, DefaultSpec, ErrorType, Flags, FnTool, IntoTools, Lengthy,
+    MethodTool, OtherConversion, OutputType, ParallelSpec, Param, ParamOptions, ParamSpec,
+    Patterned, Prepare, PrepareResult, Range, Ranged, Refinement, Resource, ResultType,
+    SourceLocation, SummaryValue, Table, Tool, ToolCallbacks, ToolFn, ToolMethods, ToolOptions,
+    ToolSpec, Truncate, ViaMethods, ViaNothing, default_value, struct_type, text_default,
 };
 #[cfg(feature = "linked")]
 pub use inventory;

@@ -192,6 +192,27 @@ impl ToolError {
         Self::new(ErrorKind::InvalidArgs, format_args!("`{name}`: {message}"))
     }
 
+    /// Creates an error of kind `failed` from any error: the model reads its `Display`, and the
+    /// host gets the error itself, with its sources, as the source.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::error::Error;
+    /// use tool_sdk::{ErrorKind, ToolError};
+    ///
+    /// let error = "12a".parse::<u32>().map_err(ToolError::from_error).expect_err("no number");
+    ///
+    /// assert_eq!(error.kind(), ErrorKind::Failed);
+    /// assert_eq!(error.message(), "invalid digit found in string");
+    /// assert!(Error::source(&error).is_some_and(|it| it.is::<std::num::ParseIntError>()));
+    /// ```
+    #[must_use]
+    pub fn from_error(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let error = error.into();
+        Self::failed(&error).source(error)
+    }
+
     /// Sets the hint: what the model should do instead.
     #[must_use]
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
@@ -272,6 +293,21 @@ impl ToolError {
     #[must_use]
     pub fn output(&self) -> Option<&Output> {
         self.0.output.as_deref()
+    }
+}
+
+/// The model reads what `Display` writes: the outermost context, without its causes.
+impl From<Box<dyn StdError + Send + Sync>> for ToolError {
+    fn from(error: Box<dyn StdError + Send + Sync>) -> Self {
+        Self::from_error(error)
+    }
+}
+
+/// The model reads what `Display` writes: the outermost context, without its causes.
+#[cfg(feature = "anyhow")]
+impl From<anyhow::Error> for ToolError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::from_error(error)
     }
 }
 

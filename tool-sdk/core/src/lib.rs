@@ -67,7 +67,7 @@ pub use self::permission::{
     PendingRequest, Rule, RuleConfig, RuleScope, RulesConfig, Ruleset, ScriptedApprover,
     StoredGrant, StoredGrants, approval_channel,
 };
-pub use self::pipeline::{CheckOutcome, Pipeline};
+pub use self::pipeline::{CheckOutcome, MissingService, Pipeline};
 pub use self::principal::Principal;
 pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;
@@ -100,7 +100,7 @@ pub use tool_sdk_macros::{tool, toolset};
 #[doc(hidden)]
 pub mod internal {
     pub use crate::call::LazyCancelToken;
-    pub use crate::context::SessionListener;
+    pub use crate::context::{RequiredService, SessionListener};
     pub use crate::hook::{DecisionDetails, HookCallView, HookVerdict};
     pub use crate::name::matches_glob;
     pub use crate::permission::{

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::provider::{self, Dialect};
 use crate::tool::Definition;
@@ -16,6 +17,9 @@ pub struct SchemaFileChange {
     pub file: String,
     /// How it differs.
     pub state: SchemaFileState,
+    /// Each place at which a changed file differs from the tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<String>,
 }
 
 /// How a file differs from the current schema of its tool.
@@ -56,7 +60,8 @@ impl fmt::Display for SchemaFileChange {
             SchemaFileState::Changed => "changed",
             SchemaFileState::Stale => "stale",
         };
-        write!(f, "{word:8} {}", self.file)
+        write!(f, "{word:8} {}", self.file)?;
+        self.differences.iter().try_for_each(|difference| write!(f, "\n         {difference}"))
     }
 }
 
@@ -76,13 +81,14 @@ pub fn compare_schema_files(
     for tool in tools {
         let file = format!("{}.json", tool.name);
         let path = folder.join(&file);
-        let wanted = format!("{:#}\n", provider::encode_tool(tool, dialect));
+        let encoded = provider::encode_tool(tool, dialect);
+        let wanted = format!("{encoded:#}\n");
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
-        let state = file_state(&path, &wanted).map_err(named)?;
+        let (state, differences) = file_state(&path, &encoded, &wanted).map_err(named)?;
         if write && state != SchemaFileState::Same {
             std::fs::write(&path, wanted).map_err(named)?;
         }
-        changes.push(SchemaFileChange { file, state });
+        changes.push(SchemaFileChange { file, state, differences });
     }
     if all {
         let stale = find_stale_files(folder, &changes)?;
@@ -91,16 +97,57 @@ pub fn compare_schema_files(
     Ok(changes)
 }
 
-fn file_state(path: &Path, wanted: &str) -> io::Result<SchemaFileState> {
+/// Returns the state of a file that should hold the text `wanted` of `encoded`, and how its value
+/// differs.
+fn file_state(
+    path: &Path,
+    encoded: &Value,
+    wanted: &str,
+) -> io::Result<(SchemaFileState, Vec<String>)> {
     match std::fs::read_to_string(path) {
         // A checkout on Windows may have converted line endings to CRLF.
-        Ok(found) if found.replace("\r\n", "\n") == wanted => Ok(SchemaFileState::Same),
-        Ok(_) => Ok(SchemaFileState::Changed),
+        Ok(found) if found.replace("\r\n", "\n") == wanted => {
+            Ok((SchemaFileState::Same, Vec::new()))
+        }
+        Ok(found) => Ok((SchemaFileState::Changed, find_differences(&found, encoded))),
         Err(error) => match error.kind() {
-            io::ErrorKind::NotFound => Ok(SchemaFileState::Missing),
-            io::ErrorKind::InvalidData => Ok(SchemaFileState::Changed),
+            io::ErrorKind::NotFound => Ok((SchemaFileState::Missing, Vec::new())),
+            io::ErrorKind::InvalidData => {
+                Ok((SchemaFileState::Changed, vec!["the file is not UTF-8".to_owned()]))
+            }
             _ => Err(error),
         },
+    }
+}
+
+/// Returns each place at which the text `found` differs from the schema `encoded`.
+fn find_differences(found: &str, encoded: &Value) -> Vec<String> {
+    let mut differences = Vec::new();
+    match serde_json::from_str(found) {
+        Ok(found) => compare_values("", Some(&found), Some(encoded), &mut differences),
+        Err(error) => differences.push(format!("the file is not JSON: {error}")),
+    }
+    if differences.is_empty() {
+        differences.push("only the order of keys or the white space differs".to_owned());
+    }
+    differences
+}
+
+/// Appends one line for each JSON pointer at which the two values differ.
+pub(crate) fn compare_values(
+    at: &str,
+    there: Option<&Value>,
+    here: Option<&Value>,
+    drift: &mut Vec<String>,
+) {
+    if let (Some(Value::Object(there)), Some(Value::Object(here))) = (there, here) {
+        let added = here.keys().filter(|key| !there.contains_key(*key));
+        for key in there.keys().chain(added) {
+            compare_values(&format!("{at}/{key}"), there.get(key), here.get(key), drift);
+        }
+    } else if there != here {
+        let shown = |value: Option<&Value>| value.map_or("nothing".to_owned(), ToString::to_string);
+        drift.push(format!("{at}: the file has {}, the tool {}", shown(there), shown(here)));
     }
 }
 
@@ -117,9 +164,53 @@ fn find_stale_files(
     for entry in entries {
         let file = entry?.file_name().to_string_lossy().into_owned();
         if file.ends_with(".json") && known.iter().all(|change| change.file != file) {
-            stale.push(SchemaFileChange { file, state: SchemaFileState::Stale });
+            stale.push(SchemaFileChange {
+                file,
+                state: SchemaFileState::Stale,
+                differences: Vec::new(),
+            });
         }
     }
     stale.sort_by(|a, b| a.file.cmp(&b.file));
     Ok(stale)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::name::ToolName;
+    use crate::schema::Schema;
+
+    #[test]
+    fn changed_file_lists_each_difference() {
+        let folder = tempfile::tempdir().unwrap();
+        let schema = json!({
+            "type": "object",
+            "properties": { "sides": { "type": "integer", "description": "How many sides." } },
+            "additionalProperties": false
+        });
+        let schema = Schema::from_value(schema).unwrap();
+        let tool = Definition::new(ToolName::from_static("roll"), "Roll a die.", schema);
+        let compare = |write| {
+            let tools = std::slice::from_ref(&tool);
+            compare_schema_files(folder.path(), tools, Dialect::Mcp, true, write).unwrap()
+        };
+        compare(true);
+        let file = folder.path().join("roll.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (committed, expected) in [
+            (
+                text.replace("\"integer\"", "\"string\""),
+                r#"/inputSchema/properties/sides/type: the file has "string", the tool "integer""#,
+            ),
+            (text.replace("  ", " "), "only the order of keys or the white space differs"),
+            (String::new(), "the file is not JSON: EOF while parsing a value at line 1 column 0"),
+        ] {
+            std::fs::write(&file, committed).unwrap();
+            let changes = compare(false);
+            assert_eq!(changes[0].to_string(), format!("changed  roll.json\n         {expected}"));
+        }
+    }
 }

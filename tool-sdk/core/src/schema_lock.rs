@@ -11,6 +11,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::provider::{self, Dialect};
+use super::schema_files::compare_values;
 use crate::schema::Schema;
 use crate::tool::Definition;
 
@@ -70,19 +71,6 @@ fn find_drift(definition: &Definition, wanted: &Value, text: &str) -> Vec<String
         Err(error) => drift.push(error.to_string()),
     }
     drift
-}
-
-/// Appends one line for each JSON pointer at which the two values differ.
-fn compare_values(at: &str, there: Option<&Value>, here: Option<&Value>, drift: &mut Vec<String>) {
-    if let (Some(Value::Object(there)), Some(Value::Object(here))) = (there, here) {
-        let added = here.keys().filter(|key| !there.contains_key(*key));
-        for key in there.keys().chain(added) {
-            compare_values(&format!("{at}/{key}"), there.get(key), here.get(key), drift);
-        }
-    } else if there != here {
-        let shown = |value: Option<&Value>| value.map_or("nothing".to_owned(), ToString::to_string);
-        drift.push(format!("{at}: the file has {}, the tool {}", shown(there), shown(here)));
-    }
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use subtle::ConstantTimeEq as _;
 /// ```
 /// use tool_sdk::mcp::Token;
 ///
-/// let token: Token = "correct-horse-battery-staple-0123456789".parse()?;
+/// let token = Token::new("correct-horse-battery-staple-0123456789")?;
 /// assert_eq!(format!("{token:?}"), "Token(..)");
-/// assert!("short".parse::<Token>().is_err());
+/// assert!(Token::new("short").is_err());
 /// # Ok::<(), tool_sdk::mcp::InvalidToken>(())
 /// ```
 #[derive(Clone)]
@@ -54,6 +54,18 @@ impl Token {
     /// A shorter one could be guessed.
     const MIN_LENGTH: usize = 32;
 
+    /// Creates a token from the secret that clients send.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the secret has fewer than 32 characters, spaces, or characters that are not
+    /// visible ASCII.
+    pub fn new(secret: impl Into<String>) -> Result<Self, InvalidToken> {
+        let secret = secret.into();
+        let fits = secret.len() >= Self::MIN_LENGTH && secret.bytes().all(|b| b.is_ascii_graphic());
+        if fits { Ok(Self(secret)) } else { Err(InvalidToken) }
+    }
+
     /// A new one, of 32 random bytes.
     ///
     /// # Errors
@@ -76,8 +88,7 @@ impl FromStr for Token {
     type Err = InvalidToken;
 
     fn from_str(secret: &str) -> Result<Self, InvalidToken> {
-        let fits = secret.len() >= Self::MIN_LENGTH && secret.bytes().all(|b| b.is_ascii_graphic());
-        if fits { Ok(Self(secret.to_owned())) } else { Err(InvalidToken) }
+        Self::new(secret)
     }
 }
 

@@ -1,10 +1,11 @@
-use std::io;
-
 use tool_sdk::tool;
+
+#[derive(Debug)]
+struct Broken;
 
 /// Read a file.
 #[tool(read)]
-async fn read_file() -> Result<String, io::Error> {
+async fn read_file() -> Result<String, Broken> {
     Ok(String::new())
 }
 

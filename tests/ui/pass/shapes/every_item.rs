@@ -30,6 +30,10 @@ fn refine(session: &Session) -> Refinement {
         covers = |args, pattern| args.path == pattern,
         dangerous = |args| args.limit > 5,
     ),
+    validate = |args| match args.limit {
+        0 => Err(tool_sdk::InvalidArgs::for_argument("limit", "must not be 0")),
+        _ => Ok(()),
+    },
     display(
         name = "Every",
         primary = path,

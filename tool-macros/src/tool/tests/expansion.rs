@@ -52,8 +52,15 @@ fn a_plain_tool() {
             tool()->&'static
             __rt::FnTool{const
             __OUT:__rt::OutputType<Result<Output,
-            ToolError>>= __rt::output_type::<Result<Output,
-            ToolError>>();fn
+            ToolError>>= {use
+            __rt::OtherConversion
+            as
+            _;__rt::ResultType::<Result<Output,
+            ToolError>>::CONVERSION.or(
+                __rt::ErrorType::<Result<Output,
+                ToolError>>::CONVERSION
+            ).output_type::<Result<Output,
+            ToolError>>()};fn
             __default2()->Mode{Mode::Fast}const
             _:fn()= ||{fn
             __is_ranged<T:__rt::Ranged>(){}__is_ranged::<u32>();};struct
@@ -138,6 +145,8 @@ fn a_plain_tool() {
                 options:const{&__rt::ToolOptions{aliases:&["read"],
                 primary:__rt::Some("path"),
                 summary:__rt::Some("Reading {path}"),
+                services:&[<State<Db>as
+                __rt::FromContext>::SERVICE],
                 ..__rt::ToolOptions::DEFAULT}},
                 },
                 |__table,
@@ -286,7 +295,12 @@ fn all_items() {
             act{fn
             tool()->&'static
             __rt::FnTool{const
-            __OUT:__rt::OutputType<()>= __rt::output_type::<()>();fn
+            __OUT:__rt::OutputType<()>= {use
+            __rt::OtherConversion
+            as
+            _;__rt::ResultType::<(
+
+            )>::CONVERSION.or(__rt::ErrorType::<()>::CONVERSION).output_type::<()>()};fn
             __default2()->f64{HALF}const
             _:fn()= ||{fn
             __is_ranged<T:__rt::Ranged>(){}__is_ranged::<f64>();fn
@@ -411,7 +425,7 @@ fn all_items() {
                 __notes = __rt::take(__table, __raw, &mut[&mut __0, &mut __1, &mut __2])?;let
                 __args = ActArgs{path:__rt::filled(__0),
                 r#type:match
-                __1{__rt::None = >::core::option::Option::Some(::core::convert::From::from("a")),
+                __1{__rt::None = >::core::option::Option::Some(__rt::text_default("a")),
                 __rt::Some(__value)= >__value,
                 },
                 ratio:match
@@ -460,7 +474,12 @@ fn a_struct_of_arguments() {
             search{fn
             tool()->&'static
             __rt::FnTool{const
-            __OUT:__rt::OutputType<String>= __rt::output_type::<String>();const
+            __OUT:__rt::OutputType<String>= {use
+            __rt::OtherConversion
+            as
+            _;__rt::ResultType::<String>::CONVERSION.or(
+                __rt::ErrorType::<String>::CONVERSION
+            ).output_type::<String>()};const
             _:fn(&Search)= |__a|{let
             _ = &__a.query;};static
             __HOOKS:__rt::ToolCallbacks<Search>= __rt::ToolCallbacks{summary:__rt::Some(

@@ -2,6 +2,7 @@
 
 mod expansion;
 mod mistakes;
+mod reference;
 
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;

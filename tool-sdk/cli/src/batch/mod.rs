@@ -34,6 +34,7 @@ pub(super) fn run(
     let servers = ConfiguredServers::load(settings, io)?;
     let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
     servers.connect_into(&mut environment, ServerScope::All, io);
+    environment.warn_missing_services(io);
     let view = environment.toolset_view();
     let entries: Vec<BatchEntry> = read_input(matches, io)?
         .split(|byte| *byte == b'\n')

@@ -124,6 +124,13 @@ impl CallEnvironment {
         self.pipeline.toolset().view_for(&self.session)
     }
 
+    /// Warns about services that tools need and the program has not provided.
+    pub(super) fn warn_missing_services(&self, io: &mut Io<'_>) {
+        for missing in self.pipeline.check_setup(&self.session) {
+            io.print_stderr(style::sanitize_text(&format!("warning: {missing}")));
+        }
+    }
+
     /// Returns the check for rules, matchers and patterns that match no tool.
     pub(super) fn unmatched_patterns(&self) -> UnmatchedPatterns {
         let (pipeline, hooks) = (self.pipeline.clone(), self.hooks.clone());

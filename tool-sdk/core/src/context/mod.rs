@@ -32,7 +32,7 @@ pub use self::settings::ToolSettings;
 pub use self::sink::SessionListener;
 pub use self::sink::{PermissionFuture, Signal, Sink};
 pub(crate) use self::state::Shared;
-pub use self::state::{FromContext, FromContextRef, State};
+pub use self::state::{FromContext, FromContextRef, RequiredService, State};
 pub use self::tool_facts::ToolFacts;
 pub use self::visibility::{Visibility, VisibilityFilter};
 use crate::call::{Call, CallId, LazyCancelToken};

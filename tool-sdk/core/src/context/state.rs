@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::Context;
+use super::{Context, Session};
 use crate::error::ToolError;
 
 /// A service that the host provides; a parameter of this type is not visible to the model.
@@ -45,6 +45,17 @@ impl<T: fmt::Debug> fmt::Debug for State<T> {
     }
 }
 
+/// A service that a tool needs.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+#[non_exhaustive]
+pub struct RequiredService {
+    /// Returns the name of its type.
+    pub type_name: fn() -> &'static str,
+    /// Returns whether a session has it.
+    pub is_provided: fn(&Session) -> bool,
+}
+
 /// A parameter that is taken from the context and not from the model.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not come from the context",
@@ -52,6 +63,10 @@ impl<T: fmt::Debug> fmt::Debug for State<T> {
     note = "`State<T>` and `Context` do"
 )]
 pub trait FromContext: Sized {
+    /// The service that the host must provide, for a check before the first call.
+    #[doc(hidden)]
+    const SERVICE: Option<RequiredService> = None;
+
     /// Takes the value for this call.
     ///
     /// # Errors
@@ -73,13 +88,18 @@ pub trait Shared: Send + Sync + 'static {}
 impl<T: Send + Sync + 'static> Shared for T {}
 
 impl<T: Shared> FromContext for State<T> {
+    const SERVICE: Option<RequiredService> = Some(RequiredService {
+        type_name: type_name::<T>,
+        is_provided: |session| session.services().get::<T>().is_some(),
+    });
+
     fn from_context(cx: &Context) -> Result<Self, ToolError> {
         cx.session().services().get::<T>().map(State).ok_or_else(|| {
             ToolError::config(format_args!(
-                "the tool `{}` is not available: the host did not set it up",
-                cx.tool()
+                "the tool `{}` is not available: the host provides no service `{}`",
+                cx.tool(),
+                type_name::<T>()
             ))
-            .source(format!("no `{}` was added to the session", type_name::<T>()))
         })
     }
 }

@@ -29,19 +29,33 @@ impl Invocation<'_> {
     /// Emits that the arguments were understood.
     pub(super) fn emit_pending(&mut self, prepared: &dyn PreparedCall) {
         let pending = self.emit(|| EventKind::Pending {
-            arguments: MaskedArguments::new(self.arguments(), &self.definition().display),
-            summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
+            arguments: MaskedArguments::new(self.arguments(), &self.label.display),
+            summary: catch_unwind(AssertUnwindSafe(|| self.summarize(prepared))).ok().flatten(),
             // A panic fails the call when it runs; here it only leaves out the notes.
             notes: catch_unwind(AssertUnwindSafe(|| prepared.notes().into())).unwrap_or_default(),
         });
         self.pending_event = Some(pending);
     }
 
+    /// Returns the summary of the call, by the pattern of the host or as the tool says.
+    pub(super) fn summarize(&self, prepared: &dyn PreparedCall) -> Option<String> {
+        let display = &self.label.display;
+        if self.label.has_host_summary {
+            return display.summarize(&display.mask_arguments(self.arguments()));
+        }
+        let summary = prepared.summary()?;
+        // A pattern cannot name a sensitive argument.
+        match self.definition().display.summary {
+            Some(_) => Some(summary),
+            None => Some(display.mask_text(summary, self.arguments())),
+        }
+    }
+
     /// Emits that the tool runs, with the arguments where a hook rewrote them.
     pub(super) fn emit_started(&mut self) {
         self.has_run = true;
         self.emit(|| {
-            let display = &self.definition().display;
+            let display = &self.label.display;
             let rewritten = self.rewritten.as_ref();
             EventKind::Started {
                 arguments: rewritten.map(|raw| MaskedArguments::new(raw.text(), display)),

@@ -40,6 +40,7 @@ mod rule_arguments;
 mod runtime_permission;
 mod session_files;
 mod session_policy;
+mod setup;
 mod suggestions;
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,7 @@ use tracing::Instrument as _;
 
 use self::inner::PipelineInner;
 use self::invocation::Invocation;
+pub use self::setup::MissingService;
 use crate::call::CallId;
 use crate::call::{Call, Outcome};
 use crate::context::Session;

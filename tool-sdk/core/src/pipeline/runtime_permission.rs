@@ -23,7 +23,7 @@ use crate::permission::{
     PolicyOverride,
 };
 use crate::risk::RiskClass;
-use crate::tool::{Resource, Tool};
+use crate::tool::{Resource, Tool, ToolDisplay};
 
 /// Returns whether the running call may do `what` under `permission`.
 pub(super) async fn request_permission(
@@ -143,6 +143,17 @@ impl PermissionRequest {
         })
     }
 
+    /// Returns the display metadata of the tool, with those that the host set.
+    fn display(&self) -> Arc<ToolDisplay> {
+        let view = self.inner.toolset.view_for(self.cx.session());
+        let definition = self.tool.definition();
+        let entry = view.find(definition.name.as_str()).and_then(|at| view.entry_at(at));
+        match entry {
+            Some((tool, policy)) => Arc::clone(&policy.label(tool.definition()).display),
+            None => Arc::clone(&definition.display),
+        }
+    }
+
     fn make_request(&self, decision: &Decision) -> Option<ApprovalRequest> {
         let Self { inner, cx, tool, resource } = self;
         let definition = tool.definition();
@@ -154,7 +165,7 @@ impl PermissionRequest {
             session: cx.session().id().into(),
             agent: cx.session().agent().map(str::to_owned),
             tool: definition.name.clone(),
-            display: Arc::clone(&definition.display),
+            display: self.display(),
             source: definition.source.clone(),
             risk: definition.risk,
             permission: resource.permission().unwrap_or_default().to_owned(),

@@ -20,7 +20,7 @@ impl UnknownTool {
     pub(super) fn for_name(name: &str) -> (Arc<dyn Tool>, Arc<ToolLabel>) {
         let name = ToolName::new(name.to_owned()).unwrap_or(const { ToolName::from_static("_") });
         let definition = Definition::new(name, "", Schema::default());
-        let label = Arc::new(ToolLabel::from_definition(&definition));
+        let label = Arc::new(ToolLabel::new(&definition, None));
         (Arc::new(Self(definition)), label)
     }
 }

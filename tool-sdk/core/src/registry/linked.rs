@@ -20,15 +20,25 @@ impl Registration {
 
 inventory::collect!(Registration);
 
+/// Says why no tool may be linked.
+const NO_TOOLS: &str = "no tools are linked into the program; if they are in another crate, name it \
+                        with `tool_sdk::link!(the_crate);`, because the linker drops a crate that \
+                        no code names";
+
 impl Registry {
-    /// Builds a registry of the tools of all linked crates.
+    /// Builds a registry of the tools of all linked crates. An empty one is a warning of `tracing`
+    /// that names [`link!`](crate::link).
     ///
     /// # Errors
     ///
     /// Fails when two of them have the same name; every conflict is listed with both source
     /// locations.
     pub fn linked() -> Result<Self, RegistryError> {
-        Self::builder().add_linked().build()
+        let registry = Self::builder().add_linked().build()?;
+        if registry.is_empty() {
+            tracing::warn!("{NO_TOOLS}");
+        }
+        Ok(registry)
     }
 }
 

@@ -173,10 +173,13 @@ impl SignatureFormatter<'_> {
                 }
                 let count = |keyword| schema.get(keyword).and_then(Value::as_u64);
                 match (count("minItems"), count("maxItems")) {
-                    (Some(least), Some(most)) if least == most && items.len() == 1 => {
-                        format!("[{}; {most}]", items[0])
-                    }
-                    _ => format!("[{}]", items.join(", ")),
+                    // A tuple has as many items as are written.
+                    _ if items.len() != 1 => format!("[{}]", items.join(", ")),
+                    (Some(least), Some(most)) if least == most => format!("[{}; {most}]", items[0]),
+                    (Some(least @ 1..), Some(most)) => format!("[{}; {least}..{most}]", items[0]),
+                    (Some(least @ 1..), None) => format!("[{}; ≥ {least}]", items[0]),
+                    (_, Some(most)) => format!("[{}; ≤ {most}]", items[0]),
+                    (_, None) => format!("[{}]", items[0]),
                 }
             }
             "integer" | "number" => match number_bounds(schema) {
@@ -231,14 +234,19 @@ fn number_bounds(schema: &Map<String, Value>) -> Option<NumberBounds<'_>> {
 
 /// Whether a bound is the limit of a 32-bit or 64-bit number type.
 pub(crate) fn is_type_limit(bound: &Value) -> bool {
-    let is_of_a_float = |bound: f64| bound.abs() == f64::from(f32::MAX);
     match (bound.as_i64(), bound.as_u64()) {
         (Some(bound), _) => {
             [i64::MIN, i64::MAX, i32::MIN.into(), i32::MAX.into(), u32::MAX.into()].contains(&bound)
         }
         (None, Some(bound)) => bound == u64::MAX,
-        (None, None) => bound.as_f64().is_some_and(is_of_a_float),
+        (None, None) => bound.as_f64().is_some_and(is_f32_limit),
     }
+}
+
+/// Whether a bound is the limit of `f32`, also after a parser rounded it.
+#[expect(clippy::cast_possible_truncation, reason = "compares what is left")]
+pub(crate) fn is_f32_limit(bound: f64) -> bool {
+    bound.abs() as f32 == f32::MAX
 }
 
 /// Describes a type for a message, such as "integer between 1 and 5000".

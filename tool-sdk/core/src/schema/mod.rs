@@ -35,7 +35,7 @@ pub use self::check::{expected_value, is_followed_draft};
 pub(crate) use self::check::{find_faults, find_misspelt};
 pub(crate) use self::contradictions::find_contradictions;
 pub use self::describe::describe_type;
-pub(crate) use self::describe::{describe_map, is_type_limit};
+pub(crate) use self::describe::{describe_map, is_f32_limit, is_type_limit};
 pub use self::draft_refs::redirect_refs;
 #[cfg(feature = "external-schemas")]
 pub(crate) use self::external::{ExternalValidator, PathSegment, SchemaViolation, ViolationKind};

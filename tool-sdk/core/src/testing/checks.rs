@@ -151,8 +151,9 @@ fn check_field_descriptions(
         // A constant or an enum explains itself, and a reference has the description at its target.
         let says_all = ["const", "enum", "$ref"].iter().any(|it| field.get(*it).is_some());
         if !says_all && !is_described(field) {
+            let place = describe_field_parent(path);
             let text = "has no description; add a `///` comment";
-            found.push(format!("the field `{name}` at {path} {text}"));
+            found.push(format!("the field `{name}` {place} {text}"));
         }
     }
     walk::for_each_subschema(schema, &mut |_, step, inner| {
@@ -162,6 +163,20 @@ fn check_field_descriptions(
             check_field_descriptions(inner, &format!("{path}{step}"), depth + 1, found);
         }
     });
+}
+
+/// Describes the schema at the pointer `path` as the parameter and fields that lead there.
+fn describe_field_parent(path: &str) -> String {
+    let (mut place, mut steps) = (String::new(), path.split('/').skip(1));
+    while let Some(step) = steps.next() {
+        match (step, place.is_empty()) {
+            ("properties", true) => place.extend(steps.next()),
+            ("properties", false) => place.extend([".", steps.next().unwrap_or_default()]),
+            ("items", false) => place.push_str("[]"),
+            _ => return format!("at {path}"),
+        }
+    }
+    format!("of `{place}`")
 }
 
 /// Finds contradictions in the schema, unsupported keywords, and defaults that violate the schema.
@@ -294,11 +309,23 @@ mod tests {
             &checks,
             &registry,
             &[
-                "the field `d` at /properties/c has no description",
+                "the field `d` of `c` has no description",
                 "its schema is wrong at /properties/a: nothing has `minimum` 5 and `maximum` 1",
                 "its schema's /properties/b is wrong: `default` has 4 characters",
             ],
         );
+    }
+
+    #[test]
+    fn fields_are_named_by_the_way_to_them() {
+        for (path, expected) in [
+            ("/properties/a", "of `a`"),
+            ("/properties/a/items/properties/b", "of `a[].b`"),
+            ("/properties/a/anyOf/0", "at /properties/a/anyOf/0"),
+            ("/$defs/Tree", "at /$defs/Tree"),
+        ] {
+            assert_eq!(describe_field_parent(path), expected);
+        }
     }
 
     #[tokio::test]

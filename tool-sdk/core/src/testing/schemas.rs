@@ -15,7 +15,8 @@ use crate::tool::Definition;
 ///
 /// # Panics
 ///
-/// Panics with every file that is missing, changed or stale.
+/// Panics with every file that is missing, changed or stale, and with each place at which a
+/// changed one differs.
 #[track_caller]
 pub fn check_schemas(folder: impl AsRef<Path>) {
     let folder = folder.as_ref();

@@ -134,6 +134,69 @@ impl ToolDisplay {
         })
     }
 
+    /// Returns these metadata with the fields of `other` that are set in place of its own.
+    /// Sensitive arguments of both are never shown.
+    pub(crate) fn with_override(&self, other: &Self) -> Self {
+        let list = |own: &[String], other: &[String]| match other {
+            [] => own.to_vec(),
+            other => other.to_vec(),
+        };
+        let mut sensitive = self.sensitive.clone();
+        sensitive.extend(other.sensitive.iter().cloned());
+        Self {
+            name: other.name.clone().or_else(|| self.name.clone()),
+            primary: other.primary.clone().or_else(|| self.primary.clone()),
+            show: list(&self.show, &other.show),
+            summary: other.summary.clone().or_else(|| self.summary.clone()),
+            ui: other.ui.clone().or_else(|| self.ui.clone()),
+            sensitive,
+            icons: match other.icons.as_slice() {
+                [] => self.icons.clone(),
+                icons => icons.to_vec(),
+            },
+        }
+    }
+
+    /// Returns the summary of a call by the pattern in `summary`. An argument that is absent leaves
+    /// nothing.
+    pub(crate) fn summarize(&self, arguments: &Value) -> Option<String> {
+        let mut rest = self.summary.as_deref()?;
+        let mut text = String::new();
+        while let Some(at) = rest.find(['{', '}']) {
+            text.push_str(&rest[..at]);
+            let (brace, after) = rest[at..].split_at(1);
+            rest = after;
+            if let Some(after) = rest.strip_prefix(brace) {
+                text.push_str(brace);
+                rest = after;
+            } else if let Some((name, after)) = rest.split_once('}') {
+                let name = name.split(':').next().unwrap_or_default();
+                text.extend(self.argument_value(arguments, name));
+                rest = after;
+            }
+        }
+        text.push_str(rest);
+        Some(text)
+    }
+
+    /// Masks the sensitive values among `arguments` in a text of the tool.
+    pub(crate) fn mask_text(&self, mut text: String, arguments: &str) -> String {
+        if self.sensitive.is_empty() {
+            return text;
+        }
+        let arguments: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
+        let mut values = Vec::new();
+        self.sensitive
+            .iter()
+            .for_each(|name| collect_texts(&arguments[name.as_str()], &mut values));
+        // A value that contains another one is masked as a whole.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        for value in values.iter().filter(|value| !value.is_empty()) {
+            text = text.replace(value.as_str(), MASK);
+        }
+        text
+    }
+
     /// Returns the arguments of a call for screens and logs: sensitive values are masked, and
     /// text that is not JSON becomes `null`.
     #[must_use]
@@ -147,6 +210,17 @@ impl ToolDisplay {
             }
         }
         value
+    }
+}
+
+/// Appends the scalar values in `value` as texts.
+fn collect_texts(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::String(text) => texts.push(text.clone()),
+        Value::Bool(_) | Value::Number(_) => texts.push(value.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(members) => members.values().for_each(|item| collect_texts(item, texts)),
     }
 }
 

@@ -17,19 +17,26 @@ pub struct ToolLabel {
     pub display: Arc<ToolDisplay>,
     /// Where it comes from.
     pub source: ToolSource,
+    /// Whether the host set another summary than that of the tool.
+    pub(crate) has_host_summary: bool,
 }
 
 impl ToolLabel {
-    pub(crate) fn from_definition(definition: &Definition) -> Self {
+    /// Creates the label of a tool; `display` are the metadata that the host set in place of some
+    /// of its own.
+    pub(crate) fn new(definition: &Definition, display: Option<&ToolDisplay>) -> Self {
+        let own = &definition.display;
         Self {
             name: definition.name.clone(),
-            display: Arc::clone(&definition.display),
+            display: display.map_or_else(|| Arc::clone(own), |it| own.with_override(it).into()),
             source: definition.source.clone(),
+            has_host_summary: display.is_some_and(|display| display.summary.is_some()),
         }
     }
 
     /// Creates the label of a tool of which only the name is known.
     pub(crate) fn from_name(name: ToolName) -> Self {
-        Self { name, display: Arc::default(), source: ToolSource::default() }
+        let (display, source, has_host_summary) = Default::default();
+        Self { name, display, source, has_host_summary }
     }
 }

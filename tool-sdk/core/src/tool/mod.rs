@@ -45,8 +45,10 @@ pub use self::native::{
     Prepare, PrepareResult, Range, Table, ToolCallbacks, ToolFn, ToolMethods, ToolOptions,
     ToolSpec, ViaMethods, ViaNothing,
 };
-pub use self::output::{IntoOutput, Json, OutputType, output_type};
-pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, default_value, struct_type};
+pub use self::output::{ErrorType, IntoOutput, Json, OtherConversion, OutputType, ResultType};
+pub use self::param::{
+    Args, Lengthy, Param, Patterned, Ranged, default_value, struct_type, text_default,
+};
 #[cfg(feature = "workspace")]
 pub use self::path::WorkspacePath;
 pub use self::permit::ExecutionPermit;
@@ -55,7 +57,7 @@ pub use self::resource::Resource;
 pub use self::summary_value::SummaryValue;
 use crate::call::{ArgumentNote, RawArgs};
 use crate::content::Output;
-use crate::context::{Context, Session};
+use crate::context::{Context, RequiredService, Session};
 use crate::error::ToolError;
 
 /// The future of a running call.
@@ -119,6 +121,12 @@ pub trait Tool: Send + Sync + 'static {
     ///
     /// Fails with all faults of the arguments at once.
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs>;
+
+    /// Returns the services that a call takes from its session.
+    #[doc(hidden)]
+    fn required_services(&self) -> Vec<RequiredService> {
+        Vec::new()
+    }
 
     /// Returns every name of the argument that `name` is a name of.
     fn argument_names<'a>(&'a self, name: &'a str) -> Vec<&'a str> {

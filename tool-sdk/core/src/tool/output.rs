@@ -1,6 +1,8 @@
 //! The result types of tools.
 
+use std::error::Error as StdError;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 
 use schemars::{JsonSchema, SchemaGenerator};
@@ -106,8 +108,8 @@ impl<T: Serialize + JsonSchema> Structured for T {}
 /// A type that can be the error of a tool.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
-    label = "the error must be a `ToolError`, or an own type that becomes one",
-    note = "write `.map_err(ToolError::failed)?`, or `impl From<E> for ToolError` for an error type of your own"
+    label = "the error must be a `ToolError`, or a type that implements `std::error::Error`",
+    note = "derive `thiserror::Error` for an error of your own, or write `.map_err(ToolError::failed)?`"
 )]
 pub(crate) trait Failure: Into<ToolError> {}
 
@@ -153,8 +155,99 @@ impl<T> fmt::Debug for OutputType<T> {
     }
 }
 
-/// Returns the facts about `T`; the only place where a tool's result type meets its bound.
-#[must_use]
-pub const fn output_type<T: IntoOutput>() -> OutputType<T> {
-    OutputType { schema: T::schema, convert: T::into_output }
+/// The result of a tool whose error becomes a failed call by its `Display`.
+///
+/// One trait cannot cover both kinds of errors, because a `ToolError` is of both.
+pub(crate) trait DisplayResult: Sized {
+    const OUTPUT_TYPE: OutputType<Self>;
+}
+
+impl<T: IntoOutput, E: StdError + Send + Sync + 'static> DisplayResult for Result<T, E> {
+    const OUTPUT_TYPE: OutputType<Self> = OutputType {
+        schema: T::schema,
+        convert: |result| result.map_err(ToolError::from_error)?.into_output(),
+    };
+}
+
+/// The conversion of a result type by [`IntoOutput`].
+#[derive(Clone, Copy, Debug)]
+pub struct ByTrait;
+
+/// The conversion of a `Result` by the `Display` of its error.
+#[derive(Clone, Copy, Debug)]
+pub struct ByDisplay;
+
+/// The conversion that another type decides.
+#[derive(Clone, Copy, Debug)]
+pub struct NotByTrait;
+
+impl ByTrait {
+    /// Returns the first conversion.
+    #[must_use]
+    pub const fn or<C: Copy>(self, _other: C) -> Self {
+        self
+    }
+
+    /// Returns the facts about `T`.
+    #[must_use]
+    pub const fn output_type<T: IntoOutput>(self) -> OutputType<T> {
+        OutputType { schema: T::schema, convert: T::into_output }
+    }
+}
+
+impl ByDisplay {
+    /// Returns the facts about `T`.
+    #[expect(private_bounds, reason = "only `Result` is of this kind")]
+    #[must_use]
+    pub const fn output_type<T: DisplayResult>(self) -> OutputType<T> {
+        T::OUTPUT_TYPE
+    }
+}
+
+impl NotByTrait {
+    /// Returns the other conversion.
+    #[must_use]
+    pub const fn or<C: Copy>(self, other: C) -> C {
+        other
+    }
+}
+
+/// Chooses the conversion of the result type `T` in two steps: by [`IntoOutput`]; then, with
+/// [`ErrorType`], by the `Display` of its error. What has neither is told to lack `IntoOutput`.
+///
+/// An inherent constant is preferred to one of a trait, and exists only if its bounds hold. So
+/// generated code gets the conversion as a constant of the concrete type.
+#[derive(Debug)]
+pub struct ResultType<T>(PhantomData<T>);
+
+/// The second step of [`ResultType`].
+#[derive(Debug)]
+pub struct ErrorType<T>(PhantomData<T>);
+
+impl<T: IntoOutput> ResultType<T> {
+    /// By the trait.
+    pub const CONVERSION: ByTrait = ByTrait;
+}
+
+impl<T, E: StdError + Send + Sync + 'static> ErrorType<Result<T, E>> {
+    /// By the `Display` of the error.
+    pub const CONVERSION: ByDisplay = ByDisplay;
+}
+
+/// The conversion of all other types.
+pub trait OtherConversion {
+    /// The type of the conversion.
+    type Conversion;
+    /// The conversion.
+    const CONVERSION: Self::Conversion;
+}
+
+impl<T> OtherConversion for ResultType<T> {
+    type Conversion = NotByTrait;
+    const CONVERSION: NotByTrait = NotByTrait;
+}
+
+impl<T> OtherConversion for ErrorType<T> {
+    type Conversion = ByTrait;
+    const CONVERSION: ByTrait = ByTrait;
 }

@@ -19,23 +19,49 @@ use crate::schema::SchemaFn;
 
 /// A type that a tool may take as a parameter.
 ///
-/// Implemented for every type that is `Deserialize` and `JsonSchema`.
+/// Implemented for every type that is `Deserialize`, `JsonSchema`, `Send` and `'static`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool parameter",
-    label = "a model cannot send this type as JSON",
-    note = "derive `serde::Deserialize` and `schemars::JsonSchema` of schemars 1 for `{Self}` or for what it holds, or take `State<..>` of what the host lends"
+    label = "derive `Deserialize` and `JsonSchema` for `{Self}`, or for the type in it",
+    note = "`serde::Deserialize` decodes the JSON of the model, and `schemars::JsonSchema` of schemars 1 describes it",
+    note = "what the host provides instead is a `State<..>`"
 )]
-pub trait Param: DeserializeOwned + JsonSchema + Send + 'static {
+pub trait Param: Send + 'static {
     /// The facts about the type. Generated code names them as `<T as Param>::FACTS`. With this
     /// form, rustc reports an unresolved type in the same words and at the same place as in the
     /// user's function.
     #[doc(hidden)]
     const FACTS: &'static ParamType;
+    /// The facts about the type as a struct that holds all arguments.
+    #[doc(hidden)]
+    const STRUCT: &'static StructType;
 }
 
+// `DeserializeOwned` and `JsonSchema` are no supertraits, because each would be an error of its
+// own if both derives are missing.
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {
-    const FACTS: &'static ParamType = <T as ParamFacts>::PARAM;
+    const FACTS: &'static ParamType = &ParamType {
+        id: TypeId::of::<T>,
+        schema: schema_of::<T>,
+        decode: decode_value::<T>,
+        optional: || absent_value::<T>().is_some(),
+        fill_absent: |slot| {
+            slot_as::<T>(slot).is_some_and(|slot| {
+                *slot = absent_value();
+                slot.is_some()
+            })
+        },
+    };
+
+    const STRUCT: &'static StructType = &StructType {
+        schema: schema_of::<T>,
+        decode: |text, slot| {
+            let value = serde_json::from_str(text)?;
+            *slot_as::<T>(slot).ok_or_else(slot_type_error)? = Some(value);
+            Ok(())
+        },
+    };
 }
 
 /// A type of which a default value can be computed.
@@ -52,6 +78,29 @@ impl<T: Serialize> Told for T {}
 /// Returns a computed default for the schema.
 pub fn default_value<T: Told>(default: T) -> Value {
     serde_json::to_value(default).unwrap_or(Value::Null)
+}
+
+/// A type of which a default can be written as a string.
+#[diagnostic::on_unimplemented(
+    message = "default of type `{Self}` must not be a string",
+    label = "expected a value of the type `{Self}`",
+    note = "write the value, such as `default = {Self}::Variant`, and derive `serde::Serialize` for `{Self}`"
+)]
+pub trait TextDefault: Sized {
+    /// Converts the string.
+    fn from_text(text: &'static str) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: From<&'static str>> TextDefault for T {
+    fn from_text(text: &'static str) -> Self {
+        Self::from(text)
+    }
+}
+
+/// Converts a default that is written as a string.
+pub fn text_default<T: TextDefault>(text: &'static str) -> T {
+    T::from_text(text)
 }
 
 /// All arguments of a tool as one struct.
@@ -112,7 +161,7 @@ pub struct ParamType {
 /// Returns the facts about `T`.
 #[must_use]
 pub(super) const fn param_type<T: Param>() -> &'static ParamType {
-    T::PARAM
+    T::FACTS
 }
 
 /// The facts about a struct that holds all arguments, for the table.
@@ -128,36 +177,6 @@ pub struct StructType {
 #[must_use]
 pub const fn struct_type<T: Param>() -> &'static StructType {
     T::STRUCT
-}
-
-/// Names the facts about a type as constants, of which there is one per type.
-trait ParamFacts {
-    const PARAM: &'static ParamType;
-    const STRUCT: &'static StructType;
-}
-
-impl<T: Param> ParamFacts for T {
-    const PARAM: &'static ParamType = &ParamType {
-        id: TypeId::of::<T>,
-        schema: schema_of::<T>,
-        decode: decode_value::<T>,
-        optional: || absent_value::<T>().is_some(),
-        fill_absent: |slot| {
-            slot_as::<T>(slot).is_some_and(|slot| {
-                *slot = absent_value();
-                slot.is_some()
-            })
-        },
-    };
-
-    const STRUCT: &'static StructType = &StructType {
-        schema: schema_of::<T>,
-        decode: |text, slot| {
-            let value = serde_json::from_str(text)?;
-            *slot_as::<T>(slot).ok_or_else(slot_type_error)? = Some(value);
-            Ok(())
-        },
-    };
 }
 
 /// The facts about common parameter types. Builds without optimisation link these instead of
@@ -198,7 +217,10 @@ fn slot_type_error() -> serde_json::Error {
 }
 
 /// Decodes one value at the start of `text`; returns the number of bytes read.
-fn decode_value<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
+fn decode_value<T: DeserializeOwned + 'static>(
+    text: &str,
+    slot: &mut dyn Any,
+) -> Result<usize, serde_json::Error> {
     let slot = slot_as::<T>(slot).ok_or_else(slot_type_error)?;
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
@@ -209,7 +231,7 @@ fn decode_value<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde
 }
 
 /// Returns the value of `T` for an absent argument: a type that decodes from nothing is optional.
-fn absent_value<T: Param>() -> Option<T> {
+fn absent_value<T: DeserializeOwned>() -> Option<T> {
     T::deserialize(AbsentValue).ok()
 }
 

@@ -3,15 +3,18 @@
 //! The lists of the audience and of its agent narrow the registry; then one variant of each group
 //! is left. [`model_profile`](super::model_profile) adapts the rest to the model.
 
+use std::sync::Arc;
+
 use super::agent::{AgentProfile, stricter_mode};
 use super::model_profile::{self, ModelProfile};
 use super::select::{any_forbids_tool, any_selects_tool};
 use super::variants::VariantGroup;
 use crate::context::Session;
 use crate::hook::RegisteredHook;
+use crate::name::ToolName;
 use crate::permission::{Mode, Ruleset};
 use crate::registry::is_in_scope;
-use crate::tool::Definition;
+use crate::tool::{Definition, ToolDisplay};
 
 /// The audience of a toolset: its session, lists, rules and profiles.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +30,8 @@ pub(super) struct AudienceFilter {
     pub(super) only_known_agents: bool,
     pub(super) profiles: Vec<ModelProfile>,
     pub(super) variants: Vec<VariantGroup>,
+    /// Display metadata of the host, by the name of the tool.
+    pub(super) displays: Vec<(String, Arc<ToolDisplay>)>,
     /// Hooks on definitions, in the order in which they run.
     pub(super) hooks: Vec<RegisteredHook>,
 }
@@ -58,6 +63,11 @@ impl AudienceFilter {
     /// Returns the profile of the session's model.
     pub(super) fn model_profile(&self) -> Option<&ModelProfile> {
         model_profile::select_profile(&self.profiles, self.session.model()?)
+    }
+
+    /// Returns the display metadata that the host set for a tool.
+    pub(super) fn host_display(&self, tool: &ToolName) -> Option<&Arc<ToolDisplay>> {
+        self.displays.iter().find(|(name, _)| name == tool.as_str()).map(|(_, display)| display)
     }
 
     fn agent_profile(&self) -> Option<&AgentProfile> {

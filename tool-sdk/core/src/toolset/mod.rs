@@ -34,7 +34,7 @@ use crate::context::Session;
 use crate::hook::{Hook, HookPriority, RegisteredHook};
 use crate::permission::{Mode, Rule, Ruleset};
 use crate::registry::{Registry, RegistryError};
-use crate::tool::{IntoTools, Tool};
+use crate::tool::{IntoTools, Tool, ToolDisplay};
 
 /// The tools that one audience has.
 ///
@@ -145,6 +145,42 @@ impl Toolset {
     ) -> Self {
         let tools = tools.into_iter().map(Into::into);
         self.with_filter_change(|filter| filter.experimental.extend(tools))
+    }
+
+    /// Sets how calls of one tool are shown: each field that is set in `display` replaces that of
+    /// the tool, in events, approval requests and lists. Sensitive arguments stay masked.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Registry, ToolDisplay, Toolset, tool, tools};
+    ///
+    /// /// Delete a page.
+    /// #[tool(write)]
+    /// fn delete_page(
+    ///     /// The name of the page.
+    ///     page: String,
+    /// ) -> String {
+    ///     format!("deleted {page}")
+    /// }
+    ///
+    /// let mut display = ToolDisplay::default();
+    /// display.name = Some("Remove".to_owned());
+    /// display.summary = Some("Removing {page}".to_owned());
+    /// let registry = Registry::builder().add(tools![delete_page]).build()?;
+    /// let toolset = Toolset::new(registry).with_display("delete_page", display);
+    /// # let view = toolset.view();
+    /// # let shown = &view.definition("delete_page").expect("it is there").display;
+    /// # assert_eq!(shown.name.as_deref(), Some("Remove"));
+    /// # Ok::<(), tool_sdk::RegistryError>(())
+    /// ```
+    #[must_use]
+    pub fn with_display(self, tool: impl Into<String>, display: ToolDisplay) -> Self {
+        let tool = tool.into();
+        self.with_filter_change(|filter| {
+            filter.displays.retain(|(known, _)| *known != tool);
+            filter.displays.push((tool, display.into()));
+        })
     }
 
     /// Declares a group of variants, of which the audience has one. Replaces a group of the same

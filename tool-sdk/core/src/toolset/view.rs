@@ -18,7 +18,7 @@ use crate::name::ToolName;
 use crate::permission::{Mode, Rule, RuleNames, Ruleset};
 use crate::registry::NameIndex;
 use crate::risk::RiskClass;
-use crate::tool::{Definition, Flags, Tool, ToolLabel};
+use crate::tool::{Definition, Flags, Tool, ToolDisplay, ToolLabel};
 
 /// An immutable snapshot of the tools that an audience has.
 pub struct ToolsetView {
@@ -39,6 +39,8 @@ pub(crate) struct ToolPolicy {
     pub(crate) rules: Ruleset,
     /// Whether every call is denied, so that models need not see the tool.
     hidden: bool,
+    /// The display metadata that the host set.
+    display: Option<Arc<ToolDisplay>>,
     /// The label for events, created on first use.
     label: OnceLock<Arc<ToolLabel>>,
 }
@@ -49,13 +51,14 @@ impl ToolPolicy {
         let class = definition.risk.class;
         // A tool that may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
-        Self { hidden: banned || own.hides_names(names), rules: own, label: OnceLock::new() }
+        let hidden = banned || own.hides_names(names);
+        Self { hidden, rules: own, display: None, label: OnceLock::new() }
     }
 
     /// Returns the label for events.
     #[inline]
     pub(crate) fn label(&self, definition: &Definition) -> &Arc<ToolLabel> {
-        self.label.get_or_init(|| Arc::new(ToolLabel::from_definition(definition)))
+        self.label.get_or_init(|| Arc::new(ToolLabel::new(definition, self.display.as_deref())))
     }
 }
 
@@ -85,7 +88,10 @@ impl ViewEntry {
             Cow::Owned(definition) => Some(Box::new(definition)),
         };
         let names = synonyms.tool_names(tool.definition());
-        let policy = ToolPolicy::new(tool.definition(), &names, rules, mode);
+        let policy = ToolPolicy {
+            display: filter.host_display(&tool.definition().name).cloned(),
+            ..ToolPolicy::new(tool.definition(), &names, rules, mode)
+        };
         Some(Self { tool: Arc::clone(tool), policy, refined })
     }
 
@@ -113,6 +119,9 @@ fn adapt_definition<'a>(
     }
     if let Some(profile) = profile {
         profile.hide_parameters(&mut told);
+    }
+    if let Some(display) = filter.host_display(&tool.definition().name) {
+        told.to_mut().display = told.display.with_override(display).into();
     }
     told
 }

@@ -61,10 +61,10 @@ pub(super) async fn call_tool(
             let request = CallRequest::new(name, &arguments, connection.principal.as_deref());
             let answers = params.member("inputResponses")?.unwrap_or_default();
             match params.member::<String>("requestState")? {
-                None => handler.call_suspendable(request, arguments, answers).await,
+                None => Box::pin(handler.call_suspendable(request, arguments, answers)).await,
                 Some(handle) => {
                     let suspended = connection.server.suspended_calls.resume(&handle, &request)?;
-                    handler.resume_call(request, suspended, &answers).await
+                    Box::pin(handler.resume_call(request, suspended, &answers)).await
                 }
             }
         }

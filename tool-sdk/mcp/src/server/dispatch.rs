@@ -151,12 +151,13 @@ impl Connection {
                 return is_refused.then(|| Response::error(Some(&cx.id), &error));
             }
         };
+        // Boxed, because this future is moved while it is small.
         let result = match &*request.method {
             // A cancelled call ends by itself, and the pipeline contains its panics.
-            "tools/call" => call::call_tool(&self, request.params, &cx).await,
+            "tools/call" => Box::pin(call::call_tool(&self, request.params, &cx)).await,
             method => {
-                let handling = AssertUnwindSafe(self.handle(method, &request.params, &cx));
-                let handling = handling.catch_unwind();
+                let handling = Box::pin(self.handle(method, &request.params, &cx));
+                let handling = AssertUnwindSafe(handling).catch_unwind();
                 let result = cx.cancel.token().run_until_cancelled(handling).await?;
                 result.unwrap_or_else(|_| Err(panic_error()))
             }
@@ -256,4 +257,26 @@ fn panic_error() -> ErrorData {
 
 fn empty_result() -> ResultText {
     ResultText::Owned(b"{}".to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_future<F>(
+        _: &impl FnOnce(Arc<Connection>, ClientRequest, RequestContext) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    // A future is copied to the heap for each request.
+    #[test]
+    fn the_future_of_a_request_is_small() {
+        let run = |connection: Arc<Connection>, request, cx| connection.run(request, cx, None);
+        assert!(size_of_future(&run) < 2048, "{}", size_of_future(&run));
+        let call = |connection: Arc<Connection>, request: ClientRequest, cx| async move {
+            call::call_tool(&connection, request.params, &cx).await
+        };
+        assert!(size_of_future(&call) < 2560, "{}", size_of_future(&call));
+    }
 }

@@ -82,7 +82,8 @@ async fn forward_events(
         tokio::select! {
             biased;
             event = events.recv() => match event {
-                Some(event) => notifier.notify_event(event).await,
+                // Boxed, because most calls have no event.
+                Some(event) => Box::pin(notifier.notify_event(event)).await,
                 None => return,
             },
             _ = &mut end => return,

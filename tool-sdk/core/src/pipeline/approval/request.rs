@@ -26,7 +26,7 @@ pub(super) fn make_request(
 ) -> Result<ApprovalRequest, ToolError> {
     let definition = invocation.definition();
     let prepared = &*call.prepared;
-    let display = &definition.display;
+    let display = &invocation.label.display;
     let original = call.original.is_some();
     let grantees = grantees(definition, &decision.subjects);
     let witness = EventHookObserver::for_call(
@@ -50,7 +50,7 @@ pub(super) fn make_request(
         },
         arguments: display.mask_arguments(invocation.arguments()),
         original: original.then(|| display.mask_arguments(invocation.call.arguments.text())),
-        summary: prepared.summary(),
+        summary: invocation.summarize(prepared),
         subjects: decision.subjects.clone(),
         grantees,
         internals: ApprovalInternals::new(&definition.aliases, witness)

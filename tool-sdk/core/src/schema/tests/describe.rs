@@ -16,6 +16,10 @@ fn signatures_are_one_line() {
             "limit": { "type": "integer", "minimum": 1, "maximum": 5000, "default": 2000 },
             "mode": { "type": "string", "enum": ["fast", "slow"], "default": "fast" },
             "tags": { "type": "array", "items": { "type": "string" } },
+            "some": { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 4 },
+            "few": { "type": "array", "items": { "type": "string" }, "maxItems": 2 },
+            "many": { "type": "array", "items": { "type": "string" }, "minItems": 3 },
+            "spot": { "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 },
             "where": { "type": "object", "properties": { "line": { "type": "integer" } },
                        "required": ["line"], "additionalProperties": false },
             "env": { "type": "object", "additionalProperties": { "type": "string" } },
@@ -24,7 +28,7 @@ fn signatures_are_one_line() {
             "pair": { "type": "array", "prefixItems": [{ "type": "string" }, {}], "items": false },
             "more": { "type": "array", "prefixItems": [{ "type": "string" }], "items": {} },
         }),
-        r#"{"offset"?: integer ≥ 1 = 1, "limit"?: integer 1..5000 = 2000, "mode"?: "fast" | "slow" = "fast", "tags"?: [string], "where"?: {"line": integer}, "env"?: {[name]: string}, "size"?: integer, "any"?: any, "pair"?: [string, any], "more"?: [string, …]}"#,
+        r#"{"offset"?: integer ≥ 1 = 1, "limit"?: integer 1..5000 = 2000, "mode"?: "fast" | "slow" = "fast", "tags"?: [string], "some"?: [string; 1..4], "few"?: [string; ≤ 2], "many"?: [string; ≥ 3], "spot"?: [number; 2], "where"?: {"line": integer}, "env"?: {[name]: string}, "size"?: integer, "any"?: any, "pair"?: [string, any], "more"?: [string, …]}"#,
     );
     assert_eq!(
         Schema::for_type::<Tree>().signature(),

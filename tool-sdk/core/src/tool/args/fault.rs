@@ -124,6 +124,55 @@ impl InvalidArgs {
         Self::build(tool.into(), vec![fault], "".into())
     }
 
+    /// Creates the error of one argument, for the function in `validate = F`. The model reads
+    /// `message` behind the name, as in "`end` must not be before `start`".
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{InvalidArgs, tool};
+    ///
+    /// /// List the days.
+    /// #[tool(read, validate = check_days)]
+    /// fn list_days(
+    ///     /// The first day.
+    ///     start: u32,
+    ///     /// The last day.
+    ///     end: u32,
+    /// ) -> String {
+    ///     (start..=end).map(|day| format!("{day}\n")).collect()
+    /// }
+    ///
+    /// fn check_days(args: &ListDaysArgs) -> Result<(), InvalidArgs> {
+    ///     if args.end < args.start {
+    ///         return Err(InvalidArgs::for_argument("end", "must not be before `start`"));
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn for_argument(name: &str, message: impl fmt::Display) -> Self {
+        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let message = format!("`{}` {message}", EscapedName(name));
+        let fault = Fault::new(FaultKind::Constraint, pointer, message);
+        Self::build("".into(), vec![fault], "".into())
+    }
+
+    /// Adds the faults of `other`.
+    #[must_use]
+    pub fn merge(mut self, other: Self) -> Self {
+        self.0.faults.extend(other.0.faults);
+        self.0.omitted += other.0.omitted;
+        self
+    }
+
+    /// Returns the error in the words of the faults that `checks` finds in calls of `tool`.
+    pub(crate) fn for_tool(mut self, tool: &'static str, checks: &ArgChecks) -> Self {
+        self.0.tool = tool.into();
+        self.0.expected = checks.expected();
+        self
+    }
+
     /// Creates an error from faults that were found outside of `checks`.
     #[doc(hidden)]
     pub fn from_faults(tool: String, faults: Vec<Fault>, checks: &ArgChecks) -> Self {

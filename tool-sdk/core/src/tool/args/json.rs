@@ -343,6 +343,8 @@ impl Fault {
     fn malformed(text: &str, error: &serde_json::Error) -> Self {
         let words = if text.trim_ascii().is_empty() {
             "the arguments are empty; send `{}` for a call without arguments".to_owned()
+        } else if text.trim_ascii_start().starts_with("```") {
+            "the arguments are in a code fence; send the JSON object alone, without ```".to_owned()
         } else if text.starts_with('\u{feff}') {
             "the arguments are not valid JSON: they begin with a byte order mark".to_owned()
         } else {

@@ -16,6 +16,7 @@ use super::fault::{ArgPath, Fault, FaultKind, Faults, closest_name};
 use super::json::{JsonValue, QuotedExcerpt, shorten_number};
 use super::json_number::JsonNumber;
 use super::node::{ReferenceTargets, SchemaNode, kind_bits};
+use crate::schema::is_f32_limit;
 
 /// The members of an object.
 pub(super) type JsonMembers<'m, 'j> = &'m [(Cow<'j, str>, JsonValue<'j>)];
@@ -241,7 +242,7 @@ impl SchemaNode {
             return faults.push_at(
                 FaultKind::Constraint,
                 place,
-                format_args!("{said}, but must be {}", self.describe_range()),
+                format_args!("{said}, but must be {}", self.describe_range(number.as_f64())),
             );
         }
         if let (Some(step), Some(number)) = (self.multiple_of, number.as_f64()) {
@@ -256,7 +257,13 @@ impl SchemaNode {
         }
     }
 
-    fn describe_range(&self) -> String {
+    /// Describes the bounds that `value` violates. The limits of `f32` are told by its name.
+    fn describe_range(&self, value: Option<f64>) -> String {
+        let is_limit = |bound: &&Number| bound.as_f64().is_some_and(is_f32_limit);
+        let is_limited = self.minimum.iter().chain(&self.maximum).any(|bound| is_limit(&bound));
+        if is_limited && value.is_none_or(|value| value.abs() > f64::from(f32::MAX)) {
+            return "a number of 32 bits".to_owned();
+        }
         // Of two bounds on one side, the narrower one is enough.
         let at_least = |low: &&Number, above: &Option<Number>| {
             above.as_ref().is_none_or(|it| Magnitude::from(it).is_below(&(*low).into()))
@@ -264,8 +271,10 @@ impl SchemaNode {
         let at_most = |high: &&Number, below: &Option<Number>| {
             below.as_ref().is_none_or(|it| Magnitude::from(*high).is_below(&it.into()))
         };
-        let minimum = self.minimum.as_ref().filter(|low| at_least(low, &self.exclusive_minimum));
-        let maximum = self.maximum.as_ref().filter(|high| at_most(high, &self.exclusive_maximum));
+        let minimum = self.minimum.as_ref().filter(|low| !is_limit(low));
+        let minimum = minimum.filter(|low| at_least(low, &self.exclusive_minimum));
+        let maximum = self.maximum.as_ref().filter(|high| !is_limit(high));
+        let maximum = maximum.filter(|high| at_most(high, &self.exclusive_maximum));
         let above = self.exclusive_minimum.as_ref().filter(|_| minimum.is_none());
         let below = self.exclusive_maximum.as_ref().filter(|_| maximum.is_none());
         if let (Some(low), Some(high)) = (minimum, maximum) {

@@ -3,21 +3,24 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::task::{Poll, ready};
 
 use pin_project_lite::pin_project;
 use serde_json::Value;
 
 use super::staged::not_started;
+use super::table::Table;
 use crate::call::ArgumentNote;
 use crate::content::Output;
 use crate::context::Context;
 use crate::error::ToolError;
-use crate::tool::args::ParsedArgs;
+use crate::tool::args::{InvalidArgs, ParsedArgs};
 use crate::tool::{ExecutionPermit, OutputFuture, PreparedCall, Resource};
 
 /// Returns the other facts that a call depends on.
 type FactsFn<A> = fn(&A, &Context) -> Vec<(&'static str, String)>;
+type ValidateFn<A> = fn(&A) -> Result<(), InvalidArgs>;
 type PreviewFn<A> = fn(&A, &Context) -> Result<Option<Value>, ToolError>;
 
 /// The typed callbacks of a tool whose arguments are an `A`.
@@ -34,6 +37,7 @@ pub struct ToolCallbacks<A> {
     pub preview: Option<PreviewFn<A>>,
     pub result: Option<fn(&Output) -> Value>,
     pub key: Option<fn(&A) -> String>,
+    pub validate: Option<ValidateFn<A>>,
 }
 
 impl<A> ToolCallbacks<A> {
@@ -49,12 +53,31 @@ impl<A> ToolCallbacks<A> {
         preview: None,
         result: None,
         key: None,
+        validate: None,
     };
 }
 
 impl<A> fmt::Debug for ToolCallbacks<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ToolCallbacks")
+    }
+}
+
+/// Runs the tool's own checks of decoded arguments.
+///
+/// # Errors
+///
+/// Fails with the faults that the tool found, in the words of other faults.
+pub fn validate_args<A>(
+    table: &Table,
+    args: &A,
+    callbacks: &ToolCallbacks<A>,
+) -> Result<(), InvalidArgs> {
+    match callbacks.validate {
+        Some(validate) => {
+            validate(args).map_err(|faults| faults.for_tool(table.spec().name, table.checks()))
+        }
+        None => Ok(()),
     }
 }
 
@@ -70,7 +93,13 @@ where
     S: FnOnce(A, ExecutionPermit) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    Box::new(Hooked { waiting: Some((args, start)), taken, hooks, running: None })
+    Box::new(Hooked {
+        waiting: Some((args, start)),
+        taken,
+        hooks,
+        summary: OnceLock::new(),
+        running: None,
+    })
 }
 
 pin_project! {
@@ -79,6 +108,8 @@ pin_project! {
         waiting: Option<(A, S)>,
         taken: ParsedArgs,
         hooks: &'static ToolCallbacks<A>,
+        // Events and approval requests show the same one.
+        summary: OnceLock<String>,
         #[pin]
         running: Option<F>,
     }
@@ -102,7 +133,9 @@ where
     }
 
     fn summary(&self) -> Option<String> {
-        Some(self.hooks.summary?(self.args()?))
+        let (summarize, args) = (self.hooks.summary?, self.args()?);
+        let first_line = || summarize(args).lines().next().unwrap_or_default().to_owned();
+        Some(self.summary.get_or_init(first_line).clone())
     }
 
     fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {

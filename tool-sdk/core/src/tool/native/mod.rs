@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::callbacks::{ToolCallbacks, stage_with};
+pub use self::callbacks::{ToolCallbacks, stage_with, validate_args};
 pub use self::spec::{
     ArgsSpec, DefaultSpec, ParallelSpec, ParamOptions, ParamSpec, Range, ToolOptions, ToolSpec,
 };
@@ -27,7 +27,7 @@ pub(crate) use self::table::full_schema;
 use super::args::InvalidArgs;
 use super::{Definition, IntoTools, PreparedCall, Refinement, Tool};
 use crate::call::RawArgs;
-use crate::context::{Session, Shared};
+use crate::context::{RequiredService, Session, Shared};
 
 /// A prepared call, or all faults of its arguments.
 pub type PrepareResult = Result<Box<dyn PreparedCall>, InvalidArgs>;
@@ -94,6 +94,10 @@ impl Tool for &'static FnTool {
 
     fn unusable_reason(&self) -> Option<String> {
         self.table.unusable_reason()
+    }
+
+    fn required_services(&self) -> Vec<RequiredService> {
+        self.table.spec().options.services.iter().copied().flatten().collect()
     }
 
     fn refine(&self, session: &Session) -> Refinement {
@@ -168,6 +172,10 @@ impl<S: ToolMethods> Tool for MethodTool<S> {
 
     fn unusable_reason(&self) -> Option<String> {
         self.table.unusable_reason()
+    }
+
+    fn required_services(&self) -> Vec<RequiredService> {
+        self.table.spec().options.services.iter().copied().flatten().collect()
     }
 
     fn refine(&self, session: &Session) -> Refinement {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::context::Session;
+use crate::context::{RequiredService, Session};
 use crate::risk::{Risk, RiskClass};
 use crate::schema::SchemaFn;
 use crate::tool::param::{ParamType, StructType};
@@ -64,6 +64,7 @@ pub struct ToolOptions {
     pub flags: Flags,
     pub examples: &'static [&'static str],
     pub init: Option<fn(&Session) -> Refinement>,
+    pub services: &'static [Option<RequiredService>],
 }
 
 impl ToolOptions {
@@ -95,6 +96,7 @@ impl ToolOptions {
         },
         examples: &[],
         init: None,
+        services: &[],
     };
 }
 

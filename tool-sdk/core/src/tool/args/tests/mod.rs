@@ -126,7 +126,7 @@ fn every_fault_is_in_one_message() {
          - `limit` is 9000, but must be between 1 and 5000\n\
          - unknown argument `pth`; did you mean `path`?\n\
          - `path` is required (string): Path, relative to the workspace.\n\
-         expected: {\"path\": string, \"limit\"?: integer 1..5000 = 2000, \"tags\"?: [string], \"spot\"?: {\"line\": integer ≥ 0, \"note\"?: string}, \"token\"?: string = \"\"}"
+         expected: {\"path\": string, \"limit\"?: integer 1..5000 = 2000, \"tags\"?: [string; ≤ 3], \"spot\"?: {\"line\": integer ≥ 0, \"note\"?: string}, \"token\"?: string = \"\"}"
     );
     assert_eq!(error.faults()[0].pointer, "/limit");
 }
