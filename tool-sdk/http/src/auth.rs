@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCESS_CONTROL_REQUEST_HEADERS, AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN,
-    WWW_AUTHENTICATE,
+    ACCESS_CONTROL_REQUEST_HEADERS, AUTHORIZATION, CONNECTION, HOST, HeaderName, HeaderValue,
+    ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -44,6 +44,8 @@ pub(super) enum HttpRejection {
     Origin,
     /// The token is missing or unknown.
     Token,
+    /// All connections of the principal have running requests.
+    Connections,
 }
 
 impl IntoResponse for HttpRejection {
@@ -55,6 +57,15 @@ impl IntoResponse for HttpRejection {
             Self::Origin => {
                 (StatusCode::FORBIDDEN, "this origin may not use the server").into_response()
             }
+            Self::Connections => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                [
+                    (RETRY_AFTER, HeaderValue::from_static("1")),
+                    (CONNECTION, HeaderValue::from_static("close")),
+                ],
+                "all your connections have running requests; retry after one of them has ended",
+            )
+                .into_response(),
             Self::Token => (
                 StatusCode::UNAUTHORIZED,
                 [(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))],
@@ -197,13 +208,19 @@ pub(super) async fn require_token(
         Ok(owner) => owner,
         Err(refused) => return refused.into_response(),
     };
-    if let Some(slot) = request.extensions().get::<Arc<ConnectionSlot>>() {
-        slot.mark_authenticated(&owner);
+    let slot = request.extensions().get::<Arc<ConnectionSlot>>().cloned();
+    if let Some(slot) = &slot
+        && slot.mark_authenticated(&owner).is_err()
+    {
+        return HttpRejection::Connections.into_response();
     }
     if let Some(principal) = owner {
         request.extensions_mut().insert(principal);
     }
-    next.run(request).await
+    match slot {
+        Some(slot) => slot.track_response(next.run(slot.track_request(request)).await),
+        None => next.run(request).await,
+    }
 }
 
 #[cfg(test)]

@@ -3,35 +3,41 @@
 //! A connection counts as authenticated once it has sent a valid token. An idle client must not
 //! block others: when there are too many unauthenticated connections, the oldest one is closed.
 //!
-//! Authenticated connections are limited per principal; the least recently active one is closed.
+//! Authenticated connections are limited per principal. A further one closes the connection without
+//! a running request that was not active for longest; if all have one, it is refused.
 //!
-//! **Invariant:** the number of connections is bounded, an unauthenticated connection never evicts
-//! an authenticated one, and a principal never evicts connections of another one.
+//! **Invariant:** the number of connections is bounded, no connection with a running request is
+//! closed for another one, an unauthenticated connection never evicts an authenticated one, and a
+//! principal never evicts connections of another one.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 
+use axum::body::{Body, HttpBody};
+use axum::http::{Request, Response};
+use hyper::body::{Bytes, Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 
 use super::auth::PrincipalKey;
 
-/// How many strangers there may be.
+/// The maximum number of unauthenticated connections.
 const MAX_UNAUTHENTICATED: usize = 256;
-/// How many guests with one token.
-const MAX_PER_PRINCIPAL: usize = 128;
 
-/// The places of a server.
-#[derive(Debug, Default)]
+/// The connections of a server.
+#[derive(Debug)]
 pub(super) struct ConnectionLimiter {
     table: Mutex<ConnectionTable>,
+    max_per_principal: usize,
     /// A logical clock of requests.
     clock: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct ConnectionTable {
-    /// The one who has waited longest stands first.
+    /// The oldest connection first.
     unauthenticated: VecDeque<(u64, CancellationToken)>,
     authenticated: Vec<AuthenticatedConnection>,
     next: u64,
@@ -41,94 +47,195 @@ struct ConnectionTable {
 struct AuthenticatedConnection {
     id: u64,
     principal: PrincipalKey,
-    /// The larger, the later it was heard.
-    last_active: Arc<AtomicU64>,
+    activity: Arc<ConnectionActivity>,
     evicted: CancellationToken,
 }
 
-/// The place of one connection, free again when this is dropped.
+/// What a connection does.
+#[derive(Debug, Default)]
+struct ConnectionActivity {
+    /// The time of its last request, by the clock of requests.
+    last_active: AtomicU64,
+    /// Whether a request runs, which was read completely.
+    is_running: AtomicBool,
+}
+
+/// All connections of the principal have running requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooManyConnections;
+
+/// The slot of one connection, free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     limiter: Arc<ConnectionLimiter>,
     id: u64,
-    last_active: Arc<AtomicU64>,
+    activity: Arc<ConnectionActivity>,
     evicted: CancellationToken,
-    /// Whose guest this is, once it is one.
+    /// The principal of the last request.
     principal: Mutex<Option<PrincipalKey>>,
 }
 
 impl ConnectionLimiter {
-    /// A place for a stranger.
+    pub(super) fn new(max_per_principal: usize) -> Arc<Self> {
+        let (table, clock) = Default::default();
+        Arc::new(Self { table, max_per_principal, clock })
+    }
+
+    /// Returns a slot for an unauthenticated connection.
     pub(super) fn acquire_slot(self: &Arc<Self>) -> Arc<ConnectionSlot> {
-        let mut seats = lock(&self.table);
-        if seats.unauthenticated.len() == MAX_UNAUTHENTICATED
-            && let Some((_, longest)) = seats.unauthenticated.pop_front()
+        let mut table = lock(&self.table);
+        if table.unauthenticated.len() == MAX_UNAUTHENTICATED
+            && let Some((_, oldest)) = table.unauthenticated.pop_front()
         {
-            longest.cancel();
+            oldest.cancel();
         }
-        let (id, gone) = (seats.next, CancellationToken::new());
-        seats.next += 1;
-        seats.unauthenticated.push_back((id, gone.clone()));
-        let (heard, owner) = Default::default();
-        Arc::new(ConnectionSlot {
-            limiter: Arc::clone(self),
-            id,
-            last_active: heard,
-            evicted: gone,
-            principal: owner,
-        })
+        let (id, evicted) = (table.next, CancellationToken::new());
+        table.next += 1;
+        table.unauthenticated.push_back((id, evicted.clone()));
+        let (activity, principal) = Default::default();
+        Arc::new(ConnectionSlot { limiter: Arc::clone(self), id, activity, evicted, principal })
     }
 }
 
 impl ConnectionSlot {
-    /// Makes a guest of a stranger, and lets a guest stay who was heard again.
-    pub(super) fn mark_authenticated(&self, owner: &PrincipalKey) {
+    /// Counts the connection among those of its principal, and notes that it is active.
+    pub(super) fn mark_authenticated(
+        &self,
+        principal: &PrincipalKey,
+    ) -> Result<(), TooManyConnections> {
         let now = self.limiter.clock.fetch_add(1, Ordering::Relaxed);
-        self.last_active.store(now, Ordering::Relaxed);
+        self.activity.last_active.store(now, Ordering::Relaxed);
         let mut known = lock(&self.principal);
-        if known.as_ref() != Some(owner) {
-            *known = Some(owner.clone());
-            let heard = Arc::clone(&self.last_active);
-            let guest = AuthenticatedConnection {
+        if known.as_ref() != Some(principal) {
+            let connection = AuthenticatedConnection {
                 id: self.id,
-                principal: owner.clone(),
-                last_active: heard,
+                principal: principal.clone(),
+                activity: Arc::clone(&self.activity),
                 evicted: self.evicted.clone(),
             };
-            lock(&self.limiter.table).insert_authenticated(guest);
+            let max = self.limiter.max_per_principal;
+            lock(&self.limiter.table).insert_authenticated(connection, max)?;
+            *known = Some(principal.clone());
         }
+        Ok(())
     }
 
-    /// Waits until this one has to go.
+    /// Waits until the connection must be closed.
     pub(super) async fn wait_for_eviction(&self) {
         self.evicted.cancelled().await;
+    }
+
+    /// Marks a request as running as soon as its body is read.
+    pub(super) fn track_request(self: &Arc<Self>, request: Request<Body>) -> Request<Body> {
+        let slot = Arc::clone(self);
+        request.map(|body| Body::new(RequestBody { body, slot }))
+    }
+
+    /// Marks the request as ended when the body of its response is dropped.
+    pub(super) fn track_response(self: &Arc<Self>, response: Response<Body>) -> Response<Body> {
+        let guard = RunningGuard(Arc::clone(self));
+        response.map(|body| Body::new(ResponseBody { body, _guard: guard }))
     }
 }
 
 impl ConnectionTable {
-    fn insert_authenticated(&mut self, guest: AuthenticatedConnection) {
-        self.remove(guest.id);
-        let own = || {
-            self.authenticated.iter().enumerate().filter(|(_, it)| it.principal == guest.principal)
+    fn insert_authenticated(
+        &mut self,
+        connection: AuthenticatedConnection,
+        max: usize,
+    ) -> Result<(), TooManyConnections> {
+        let own = |it: &&AuthenticatedConnection| {
+            it.principal == connection.principal && it.id != connection.id
         };
-        let longest = own().min_by_key(|(_, it)| it.last_active.load(Ordering::Relaxed));
-        if own().count() >= MAX_PER_PRINCIPAL
-            && let Some((at, _)) = longest
-        {
-            self.authenticated.swap_remove(at).evicted.cancel();
+        if self.authenticated.iter().filter(own).count() >= max {
+            let idle = self.authenticated.iter().filter(own);
+            let idle = idle.filter(|it| !it.activity.is_running.load(Ordering::Relaxed));
+            let oldest = idle.min_by_key(|it| it.activity.last_active.load(Ordering::Relaxed));
+            let oldest = oldest.ok_or(TooManyConnections)?;
+            oldest.evicted.cancel();
+            let oldest = oldest.id;
+            self.remove(oldest);
         }
-        self.authenticated.push(guest);
+        self.remove(connection.id);
+        self.authenticated.push(connection);
+        Ok(())
     }
 
     fn remove(&mut self, id: u64) {
         self.unauthenticated.retain(|(other, _)| *other != id);
-        self.authenticated.retain(|guest| guest.id != id);
+        self.authenticated.retain(|connection| connection.id != id);
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         lock(&self.limiter.table).remove(self.id);
+    }
+}
+
+/// Keeps a request running.
+struct RunningGuard(Arc<ConnectionSlot>);
+
+impl Drop for RunningGuard {
+    fn drop(&mut self) {
+        self.0.activity.is_running.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The body of a request. The request runs once all of it was read.
+struct RequestBody {
+    body: Body,
+    slot: Arc<ConnectionSlot>,
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() {
+            self.slot.activity.is_running.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        // The end must be read.
+        false
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of a response.
+struct ResponseBody {
+    body: Body,
+    _guard: RunningGuard,
+}
+
+impl HttpBody for ResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -142,50 +249,68 @@ mod tests {
 
     use super::*;
 
+    const MAX: usize = 8;
+
+    fn connect(limiter: &Arc<ConnectionLimiter>, principal: &PrincipalKey) -> Arc<ConnectionSlot> {
+        let slot = limiter.acquire_slot();
+        slot.mark_authenticated(principal).unwrap();
+        slot
+    }
+
     // RS4
     #[test]
-    fn a_crowd_of_strangers_puts_out_the_oldest_of_them_and_no_guest() {
-        let room = Arc::<ConnectionLimiter>::default();
-        let guest = room.acquire_slot();
-        guest.mark_authenticated(&None);
-        guest.mark_authenticated(&None);
-        let strangers: Vec<_> = (0..MAX_UNAUTHENTICATED + 3).map(|_| room.acquire_slot()).collect();
-        let gone = strangers.iter().filter(|seat| seat.evicted.is_cancelled()).count();
-        assert_eq!(gone, 3);
-        assert!(strangers[..3].iter().all(|seat| seat.evicted.is_cancelled()));
-        assert!(!guest.evicted.is_cancelled());
-        drop((strangers, guest));
-        let seats = lock(&room.table);
-        assert_eq!((seats.unauthenticated.len(), seats.authenticated.len()), (0, 0));
+    fn closes_the_oldest_unauthenticated_connection_and_no_authenticated_one() {
+        let limiter = ConnectionLimiter::new(MAX);
+        let authenticated = connect(&limiter, &None);
+        authenticated.mark_authenticated(&None).unwrap();
+        let others: Vec<_> = (0..MAX_UNAUTHENTICATED + 3).map(|_| limiter.acquire_slot()).collect();
+        let evicted = others.iter().filter(|slot| slot.evicted.is_cancelled()).count();
+        assert_eq!(evicted, 3);
+        assert!(others[..3].iter().all(|slot| slot.evicted.is_cancelled()));
+        assert!(!authenticated.evicted.is_cancelled());
+        drop((others, authenticated));
+        let table = lock(&limiter.table);
+        assert_eq!((table.unauthenticated.len(), table.authenticated.len()), (0, 0));
     }
 
     #[test]
-    fn a_crowd_of_guests_puts_out_those_of_its_own_owner() {
-        let room = Arc::<ConnectionLimiter>::default();
-        let bob = room.acquire_slot();
-        bob.mark_authenticated(&None);
+    fn closes_the_least_recently_active_idle_connection_of_the_same_principal() {
+        let limiter = ConnectionLimiter::new(MAX);
+        let bob = connect(&limiter, &None);
         let ada: PrincipalKey = Some(Arc::new(Principal::new("ada")));
-        let guests: Vec<_> = (0..MAX_PER_PRINCIPAL).map(|_| room.acquire_slot()).collect();
-        guests.iter().for_each(|guest| guest.mark_authenticated(&ada));
-        guests[0].mark_authenticated(&ada);
-        let late = room.acquire_slot();
-        late.mark_authenticated(&ada);
-        let gone: Vec<_> = guests.iter().map(|guest| guest.evicted.is_cancelled()).collect();
-        assert!(gone[1] && !gone[0], "the one who was heard least lately");
-        assert_eq!(gone.iter().filter(|gone| **gone).count(), 1);
+        let slots: Vec<_> = (0..MAX).map(|_| connect(&limiter, &ada)).collect();
+        slots[0].mark_authenticated(&ada).unwrap();
+        slots[1].activity.is_running.store(true, Ordering::Relaxed);
+        let late = connect(&limiter, &ada);
+        let evicted: Vec<_> = slots.iter().map(|slot| slot.evicted.is_cancelled()).collect();
+        assert!(evicted[2] && !evicted[1] && !evicted[0]);
+        assert_eq!(evicted.iter().filter(|evicted| **evicted).count(), 1);
         assert!(!bob.evicted.is_cancelled() && !late.evicted.is_cancelled());
     }
 
     #[test]
-    fn a_guest_is_that_of_the_token_that_it_showed_last() {
-        let room = Arc::<ConnectionLimiter>::default();
-        let guest = room.acquire_slot();
+    fn refuses_a_connection_if_all_others_have_running_requests() {
+        let limiter = ConnectionLimiter::new(MAX);
+        let slots: Vec<_> = (0..MAX).map(|_| connect(&limiter, &None)).collect();
+        slots.iter().for_each(|slot| slot.activity.is_running.store(true, Ordering::Relaxed));
+        let late = limiter.acquire_slot();
+        assert_eq!(late.mark_authenticated(&None), Err(TooManyConnections));
+        assert!(slots.iter().all(|slot| !slot.evicted.is_cancelled()));
+        drop(RunningGuard(Arc::clone(&slots[3])));
+        assert_eq!(late.mark_authenticated(&None), Ok(()));
+        assert!(slots[3].evicted.is_cancelled());
+    }
+
+    #[test]
+    fn counts_a_connection_for_the_principal_of_its_last_request() {
+        let limiter = ConnectionLimiter::new(MAX);
+        let slot = limiter.acquire_slot();
         let ada: PrincipalKey = Some(Arc::new(Principal::new("ada")));
-        for owner in [&None, &ada, &ada] {
-            guest.mark_authenticated(owner);
-            let seats = lock(&room.table);
-            assert_eq!((seats.unauthenticated.len(), seats.authenticated.len()), (0, 1));
-            assert_eq!(seats.authenticated[0].principal, *owner);
+        for principal in [&None, &ada, &ada] {
+            slot.mark_authenticated(principal).unwrap();
+            let table = lock(&limiter.table);
+            assert_eq!((table.unauthenticated.len(), table.authenticated.len()), (0, 1));
+            assert_eq!(table.authenticated[0].principal, *principal);
         }
     }
 }

@@ -23,10 +23,14 @@ pub struct HttpOptions {
     pub(super) principals: Vec<(Token, Principal)>,
     pub(super) hosts: Vec<String>,
     pub(super) origins: Vec<String>,
+    pub(super) max_connections: usize,
     pub(super) shutdown: CancellationToken,
 }
 
 impl HttpOptions {
+    /// The default of [`max_connections`](Self::max_connections).
+    pub const DEFAULT_MAX_CONNECTIONS: usize = 128;
+
     /// Accepts requests with the token that name a local host, with the port if there is one.
     #[must_use]
     pub fn new(token: Token) -> Self {
@@ -35,6 +39,7 @@ impl HttpOptions {
             principals: Vec::new(),
             hosts: Vec::new(),
             origins: Vec::new(),
+            max_connections: Self::DEFAULT_MAX_CONNECTIONS,
             shutdown: CancellationToken::new(),
         }
     }
@@ -57,6 +62,15 @@ impl HttpOptions {
     #[must_use]
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
+        self
+    }
+
+    /// Sets the maximum number of connections of each principal, 128 by default. A further one
+    /// closes an idle connection of the same principal; if all of them have running requests, it is
+    /// refused with status 503 and `Retry-After`.
+    #[must_use]
+    pub fn max_connections(mut self, max: usize) -> Self {
+        self.max_connections = max;
         self
     }
 

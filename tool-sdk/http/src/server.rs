@@ -65,7 +65,7 @@ async fn accept_connections(
     router: Router,
     options: &HttpOptions,
 ) -> io::Result<()> {
-    let limiter = Arc::<ConnectionLimiter>::default();
+    let limiter = ConnectionLimiter::new(options.max_connections);
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {

@@ -40,7 +40,10 @@ impl Served {
     }
 
     /// Starts a server with changed options.
-    async fn start_with(server: &Server, change: impl FnOnce(HttpOptions) -> HttpOptions) -> Self {
+    pub(crate) async fn start_with(
+        server: &Server,
+        change: impl FnOnce(HttpOptions) -> HttpOptions,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let token = Token::random().unwrap();

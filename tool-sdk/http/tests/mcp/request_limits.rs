@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tool_sdk_core::Inquiry;
 
+use super::http::{ADA, Served, next, status};
 use super::*;
 
 /// As many calls as may run, and one that has to wait.
@@ -201,6 +202,36 @@ async fn reads_on_while_thousands_of_requests_wait() {
     let start = Instant::now();
     peer.hang_up().await;
     assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+}
+
+// A running request is never cut for another one.
+#[tokio::test]
+async fn refuses_a_connection_beyond_the_limit_and_lets_running_calls_end() {
+    const MAX: usize = 4;
+    let (server, gate, count) = gate();
+    let served = Served::start_with(&server, |http| http.max_connections(MAX)).await;
+    let id = served.open(ADA).await;
+    let call = |id: usize| {
+        json!({
+            "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "wait" },
+        })
+    };
+    let mut streams = Vec::new();
+    for nth in 0..MAX {
+        streams.push(served.begin(ADA, &id, &call(nth)).await);
+    }
+    while count.load(Ordering::Relaxed) < MAX {
+        tokio::task::yield_now().await;
+    }
+    let refused = served.post(ADA, Some(&id), &call(MAX)).await;
+    assert_eq!(status(&refused), "503", "{refused}");
+    assert!(refused.contains("retry-after: 1"), "{refused}");
+    gate.add_permits(MAX);
+    for stream in &mut streams {
+        assert_eq!(text(&next(stream).await["result"]), "it went on");
+    }
+    let ping = json!({ "jsonrpc": "2.0", "id": 9, "method": "ping" });
+    assert_eq!(status(&served.post(ADA, Some(&id), &ping).await), "200");
 }
 
 // What waits is bounded as well, and whoever goes beyond is told.

@@ -37,7 +37,7 @@ mod ui;
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_sdk_core::{Pipeline, Session};
@@ -86,6 +86,8 @@ pub struct Server {
     pages: Vec<UiPage>,
     listing: Arc<ToolListing>,
     suspended_calls: Arc<SuspendedCalls>,
+    /// Warns once about services that the tools need and the host has not provided.
+    setup_check: Arc<Once>,
 }
 
 impl fmt::Debug for Server {
@@ -116,6 +118,7 @@ impl Server {
             pages: Vec::new(),
             listing: Arc::default(),
             suspended_calls: Arc::default(),
+            setup_check: Arc::new(Once::new()),
         }
     }
 
@@ -186,10 +189,16 @@ impl Server {
 impl Server {
     fn connection_session(&self, id: String) -> Session {
         let session = self.session.clone().with_id(id);
-        match &self.setup_session {
+        let session = match &self.setup_session {
             Some(equip) => equip(session),
             None => session,
-        }
+        };
+        self.setup_check.call_once(|| {
+            for missing in self.pipeline.check_setup(&session) {
+                tracing::warn!("{missing}");
+            }
+        });
+        session
     }
 }
 
