@@ -374,6 +374,23 @@ impl fmt::Debug for ServerConfig {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
+    #[test]
+    fn refuses_a_working_directory_that_was_replaced_by_a_link() {
+        let top = tempfile::tempdir().unwrap();
+        let (folder, other) = (top.path().join("folder"), top.path().join("other"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        let launch = ServerCommand::new("run", ["x"]).current_dir(&folder);
+        assert!(launch.build_command().is_ok());
+        std::fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(&other, &folder).unwrap();
+        assert!(launch.build_command().is_err());
+        // A link that was there when the server was configured is followed.
+        let launch = ServerCommand::new("run", ["x"]).current_dir(&folder);
+        assert!(launch.build_command().is_ok());
+    }
+
     #[test]
     fn debug_output_has_no_secrets() {
         let launch = ServerCommand::new("run", ["-v", "ghp_0123456789abcdefghijkl"]);
