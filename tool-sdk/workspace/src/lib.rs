@@ -223,15 +223,14 @@ impl Workspace {
     /// Unix, a killed process may leave some files changed and temporary files behind.
     #[must_use]
     pub fn with_journal(self, folder: impl AsRef<Path>) -> Self {
-        let folder = std::path::absolute(folder).ok();
-        // Tools could write a journal of their own there.
-        let real = folder
-            .as_ref()
-            .and_then(|path| canonicalize_existing(path, |it| it.canonicalize()).ok());
-        let is_inside =
-            real.as_ref().is_none_or(|real| self.roots().any(|it| real.starts_with(it)));
-        let journal = folder.filter(|_| !is_inside).map(Arc::from);
-        self.update(|shared| shared.journal = journal)
+        let Ok(folder) = std::path::absolute(folder) else { return self };
+        // Tools could write a journal of their own below a root.
+        let real = canonicalize_existing(&folder, |it| it.canonicalize());
+        if real.is_ok_and(|real| !self.roots().any(|root| real.starts_with(root))) {
+            let workspace = self.protect(&folder);
+            return workspace.update(|shared| shared.journal = Some(folder.into()));
+        }
+        self
     }
 
     /// Finishes or undoes the transactions below the roots that killed processes left. Returns how
