@@ -19,6 +19,8 @@ const ROOT: &str = "TOOL_SDK_TEST_APPROVALS";
 const NAME: &str = "TOOL_SDK_TEST_NAME";
 /// How often it writes.
 const WRITES: &str = "TOOL_SDK_TEST_WRITES";
+/// How many threads write at the same time, each once and without a second try.
+const THREADS: &str = "TOOL_SDK_TEST_THREADS";
 /// How many approvals it writes at once.
 const AT_ONCE: &str = "TOOL_SDK_TEST_AT_ONCE";
 
@@ -46,6 +48,20 @@ fn process() {
     let mut out = std::io::stdout();
     // The harness began the line with the name of the test.
     writeln!(out, "\nready").expect("the parent reads");
+    if let Some(threads) = std::env::var_os(THREADS) {
+        let threads: usize = threads.to_str().and_then(|it| it.parse().ok()).expect("a number");
+        let answer = |nth: usize| grant(&store, &[format!("{name} answer {nth}")]);
+        let ids = thread::scope(|scope| {
+            let answers: Vec<_> =
+                (0..threads).map(|nth| scope.spawn(move || answer(nth))).collect();
+            let joined = answers.into_iter().map(|answer| answer.join().expect("no panic"));
+            joined.flat_map(|result| result.expect("it is stored")).collect::<Vec<_>>()
+        });
+        for id in ids {
+            writeln!(out, "approved {id}").expect("the parent reads");
+        }
+        return;
+    }
     for write in 0..writes {
         let patterns: Vec<_> = (0..at_once).map(|nth| format!("{name} {write} {nth}")).collect();
         for id in grant_patiently(&store, &patterns) {
@@ -74,7 +90,23 @@ struct Process {
 
 impl Process {
     fn start(root: &Path, name: &str, writes: usize, at_once: usize) -> Self {
+        Self::start_with(root, name, writes, at_once, &[])
+    }
+
+    /// Starts one in which `threads` threads give one approval each, at the same time.
+    fn start_threads(root: &Path, name: &str, threads: usize) -> Self {
+        Self::start_with(root, name, 0, 0, &[(THREADS, threads.to_string())])
+    }
+
+    fn start_with(
+        root: &Path,
+        name: &str,
+        writes: usize,
+        at_once: usize,
+        vars: &[(&str, String)],
+    ) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("it runs"))
+            .envs(vars.iter().map(|(name, value)| (name, value)))
             .args(["--exact", "process", "--ignored", "--nocapture"])
             .env(ROOT, root)
             .env(NAME, name)
@@ -165,6 +197,33 @@ fn processes_that_write_at_once_lose_nothing() {
 #[ignore = "takes half a minute where nothing is optimised; `.ci/proofs` runs it"]
 fn processes_that_write_every_approval_alone_lose_nothing() {
     write_at_once(100);
+}
+
+/// Has processes give approvals from many threads at the same time. None is given up.
+#[track_caller]
+fn answer_at_once(processes: usize, threads: usize) {
+    let root = tempfile::tempdir().expect("there is room");
+    let start = |nth| Process::start_threads(root.path(), &format!("process {nth}"), threads);
+    let processes: Vec<_> = (0..processes).map(start).collect();
+    let count = processes.len() * threads;
+    let given: Vec<String> = processes.into_iter().flat_map(Process::finish).collect();
+
+    assert_eq!(given.len(), count);
+    assert_eq!(stored_ids(root.path()), given.into_iter().collect());
+    assert_eq!(names(root.path()), finished());
+}
+
+// F77: no answer is lost because others write at the same time.
+#[test]
+fn answers_of_many_processes_at_once_are_all_stored() {
+    answer_at_once(8, 40);
+}
+
+// F77
+#[test]
+#[ignore = "the long form; `.ci/proofs` runs it"]
+fn answers_of_sixteen_processes_at_once_are_all_stored() {
+    answer_at_once(16, 50);
 }
 
 /// Kills `rounds` pairs of processes that write to one file, sooner or later.

@@ -52,6 +52,42 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("standard output is one JSON value")
 }
 
+// F143: edits of one file by several processes wait for each other.
+#[test]
+fn processes_that_edit_places_of_one_file_all_succeed() {
+    const PROCESSES: usize = 12;
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("shared.txt");
+    for tool in ["edit_file", "apply_patch"] {
+        let text: String = (0..PROCESSES).map(|nth| format!("old {nth}.\n")).collect();
+        std::fs::write(&file, &text).expect("there is room");
+        let arguments = |nth: usize| {
+            let (old, new) = (format!("old {nth}."), format!("new {nth}."));
+            match tool {
+                "edit_file" => serde_json::json!({
+                    "path": "shared.txt", "old_string": old, "new_string": new,
+                }),
+                _ => serde_json::json!({ "input": format!(
+                    "*** Begin Patch\n*** Update File: shared.txt\n@@\n-{old}\n+{new}\n*** End Patch"
+                ) }),
+            }
+        };
+        let outputs: Vec<Output> = std::thread::scope(|scope| {
+            let root = folder.path();
+            let call = |arguments: Value| {
+                scope.spawn(move || run_in(root, &["--yes", "call", tool, &arguments.to_string()]))
+            };
+            let running: Vec<_> = (0..PROCESSES).map(arguments).map(call).collect();
+            running.into_iter().map(|call| call.join().expect("no panic")).collect()
+        });
+        for output in &outputs {
+            assert_eq!(output.status.code(), Some(0), "{tool}: {}", err(output));
+        }
+        let edited = std::fs::read_to_string(&file).expect("it is there");
+        assert_eq!(edited, text.replace("old", "new"), "{tool}");
+    }
+}
+
 #[test]
 fn what_is_found_can_be_read() {
     let found = run(&[

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
+use tool_sdk_core::Mode;
 use tool_sdk_process::{
     internal,
     sandbox::{self, SandboxPolicy, SandboxSupport, SelfTestAttempt, SelfTestReport},
@@ -27,6 +28,7 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         missing: unmet_requirements(&policy),
         self_test: run_self_test(matches)?,
         openat2: has_openat2(),
+        interrupted: InterruptedChanges::inspect(settings),
         policy,
     };
     if matches.get_flag(args::JSON) {
@@ -49,6 +51,7 @@ struct DoctorReport {
     /// Requirements of the configuration that the machine does not meet.
     missing: Vec<String>,
     self_test: Option<SelfTestReport>,
+    interrupted: InterruptedChanges,
 }
 
 impl DoctorReport {
@@ -79,6 +82,7 @@ impl DoctorReport {
             "shells": self.shells.iter().map(shell).collect::<Vec<_>>(),
             "state": self.state.as_ref().map(StateDir::to_json),
             "missing": self.missing,
+            "interrupted_changes": self.interrupted.to_json(),
             "self_test": self.self_test.as_ref().map(self_test_json),
         })
     }
@@ -118,6 +122,7 @@ impl DoctorReport {
         ];
         lines.extend(self.weaknesses().into_iter().map(|what| format!("weaker      {what}")));
         lines.extend(self.missing.iter().map(|what| format!("missing     {what}")));
+        lines.extend(self.interrupted.to_lines());
         if let Some(tested) = &self.self_test {
             lines.extend(tested.attempts.iter().map(attempt_line));
             lines.push(self_test_summary(tested));
@@ -228,6 +233,46 @@ fn find_shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
         folders.iter().find_map(|folder| at(name, folder)).map(|path| (*name, path))
     };
     SHELLS.iter().filter_map(find).collect()
+}
+
+/// Changes of files that killed processes left half made.
+struct InterruptedChanges {
+    recovered: usize,
+    /// Why others were left as they are.
+    left: Vec<String>,
+    /// How many wait for the next change below their root.
+    waiting: usize,
+}
+
+impl InterruptedChanges {
+    /// Recovers them, unless the mode changes no files.
+    fn inspect(settings: &Settings) -> Self {
+        let workspace = settings.workspace_with_journal();
+        let (recovered, left) = match settings.mode {
+            Mode::Plan | Mode::Explore => (0, Vec::new()),
+            _ => workspace.recover_interrupted(),
+        };
+        Self { recovered, left, waiting: workspace.count_interrupted().0 }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "recovered": self.recovered, "left": self.left, "waiting": self.waiting })
+    }
+
+    fn to_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.recovered > 0 {
+            lines.push(format!("recovered   {} interrupted changes of files", self.recovered));
+        }
+        lines.extend(self.left.iter().map(|why| format!("left        {why}")));
+        if self.waiting > 0 {
+            lines.push(format!(
+                "interrupted {} changes of files; the next change below their folder recovers them",
+                self.waiting
+            ));
+        }
+        lines
+    }
 }
 
 /// The state folder: path, permissions, whether it can be used.
@@ -355,6 +400,27 @@ mod tests {
         }
         let ran = setting.run(&["doctor", "--state-dir", &file]);
         assert!(ran.out.contains("file (not a folder, so no state is stored)\n"), "{}", ran.out);
+    }
+
+    // An invalid journal stands for any that cannot be recovered.
+    #[cfg(unix)]
+    #[test]
+    fn recovers_interrupted_changes_unless_the_mode_changes_nothing() {
+        let setting = TestCli::default();
+        let state = tempfile::tempdir().unwrap();
+        let journal = state.path().join("journal");
+        std::fs::create_dir(&journal).unwrap();
+        std::fs::write(journal.join("1.journal"), "{}").unwrap();
+        let args = ["--state-dir", state.path().to_str().unwrap()];
+        for mode in ["plan", "explore"] {
+            let (_, report) = run_doctor(&setting, &[&args[..], &["--mode", mode]].concat());
+            let expected = json!({ "recovered": 0, "left": [], "waiting": 1 });
+            assert_eq!(report["interrupted_changes"], expected, "{mode}");
+        }
+        let told = setting.run(&[&["doctor"][..], &args].concat()).out;
+        assert!(told.contains("left        the journal `"), "{told}");
+        let (_, report) = run_doctor(&setting, &args);
+        assert_eq!(report["interrupted_changes"]["waiting"], json!(0));
     }
 
     // The test harness has its own `main`, so there is no sandbox helper.

@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use serde_json::Value;
-use tool_sdk_core::{CallId, EventKind, Subscription, ToolEvent, internal::spell_hidden};
+use tool_sdk_core::{
+    CallId, EventKind, Subscription, ToolEvent,
+    internal::{spell_hidden, wrap_rows},
+};
 
 use super::style;
 use super::terminal::TerminalLock;
@@ -91,6 +94,8 @@ pub(super) struct ProgressLine {
     /// Lines of finished calls, to be written when no prompt is shown.
     ended: String,
     is_drawn: bool,
+    /// The width of the terminal, to which warnings are wrapped.
+    columns: u16,
     /// The limit of the overwritten line in columns, so that it does not wrap.
     width: usize,
 }
@@ -106,6 +111,7 @@ impl ProgressLine {
             current: None,
             ended,
             is_drawn: false,
+            columns: columns.unwrap_or(80),
             width: width.min(MAX_LINE),
         }
     }
@@ -129,12 +135,23 @@ impl ProgressLine {
             | EventKind::TimedOut(ending) => {
                 self.push_ended(event, '✗', ending.error.as_str(), ending.elapsed_ms);
             }
-            EventKind::Warned { message } => {
-                let _ = writeln!(self.ended, "{}", warning_line(message));
-            }
+            EventKind::Warned { message } => return self.print_warning(message, stderr),
             _ => return,
         }
         self.redraw(stderr);
+    }
+
+    /// Prints a warning at once, also below a prompt: the user may be answering many of them, and
+    /// must know before the next answer that the last one was not stored.
+    fn print_warning(&mut self, message: &str, stderr: &mut dyn Write) {
+        let warning = wrap_rows(&format!("{}\n", warning_line(message)), self.columns);
+        if self.terminal_lock.try_acquire().is_some() {
+            self.ended += &warning;
+            return self.redraw(stderr);
+        }
+        // Every prompt ends in this sign.
+        let text = format!("\n{warning}> ");
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 
     fn set_headline(&mut self, event: &ToolEvent, arguments: &Value) {
@@ -219,6 +236,7 @@ fn format_elapsed(elapsed_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::{ProgressLine, TerminalLock};
     use crate::test_support::TestCli;
 
     /// Returns the terminal output of a command.
@@ -290,6 +308,21 @@ mod tests {
             assert!(screen.starts_with(&format!("{shown}\r\x1b[2K")), "{screen:?}");
             assert!(screen.contains(&format!("✓ echo(text: {text})  ")), "{screen:?}");
         }
+    }
+
+    // A warning does not wait until the user has answered every prompt.
+    #[test]
+    fn warning_is_shown_below_an_open_prompt() {
+        let lock = TerminalLock::default();
+        let mut line = ProgressLine::new(lock.clone(), Some(40));
+        let mut screen = Vec::new();
+        let prompt = lock.try_acquire();
+        line.print_warning(&format!("not stored {}", "x".repeat(30)), &mut screen);
+        let expected = "\nwarning: not stored xxxxxxxxxxxxxxxxxxx\n  | xxxxxxxxxxx\n> ";
+        assert_eq!(String::from_utf8(std::mem::take(&mut screen)).unwrap(), expected);
+        drop(prompt);
+        line.print_warning("not stored", &mut screen);
+        assert_eq!(String::from_utf8(screen).unwrap(), "warning: not stored\n");
     }
 
     #[test]

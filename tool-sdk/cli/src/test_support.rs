@@ -107,13 +107,19 @@ impl TestCli {
 pub(super) struct ScriptedConsole {
     lines: Mutex<VecDeque<String>>,
     shown: Mutex<String>,
+    columns: u16,
 }
 
 impl ScriptedConsole {
     /// Creates a console that answers with these lines, followed by the end of input.
     pub(super) fn with_lines(lines: &[&str]) -> Arc<Self> {
+        Self::with_columns(lines, 200)
+    }
+
+    /// Creates a console on a terminal with this many columns.
+    pub(super) fn with_columns(lines: &[&str], columns: u16) -> Arc<Self> {
         let lines = lines.iter().map(|line| format!("{line}\n")).collect();
-        Arc::new(Self { lines: Mutex::new(lines), shown: Mutex::default() })
+        Arc::new(Self { lines: Mutex::new(lines), shown: Mutex::default(), columns })
     }
 
     /// Returns the text of all prompts.
@@ -126,6 +132,10 @@ impl Console for ScriptedConsole {
     fn prompt(&self, text: &str, _: &dyn Fn() -> bool) -> io::Result<Option<String>> {
         self.shown.lock().unwrap().push_str(text);
         Ok(self.lines.lock().unwrap().pop_front())
+    }
+
+    fn columns(&self) -> u16 {
+        self.columns
     }
 }
 

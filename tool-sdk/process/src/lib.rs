@@ -25,8 +25,10 @@ pub mod sandbox;
 mod spawn;
 mod tag;
 mod tree;
+mod working_dir;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
@@ -55,6 +57,7 @@ use self::sandbox::{SandboxPolicy, SandboxStatus};
 use self::spawn::{HostStdio, InputWriter, StdioMode};
 use self::tag::ProcessTag;
 use self::tree::ProcessTree;
+use self::working_dir::WorkingDir;
 
 /// For the other crates of the SDK, without a promise of stability.
 #[doc(hidden)]
@@ -62,6 +65,7 @@ pub mod internal {
     #[cfg(unix)]
     pub use crate::limits::raise_open_files_limit;
     pub use crate::piped::{PipedChild, StderrCapture};
+    pub use crate::working_dir::enter_without_links;
     pub use crate::{deny_memory_access, has_rlimit_tags, receives_sigchld};
 }
 
@@ -116,9 +120,19 @@ impl Command {
         Self::new("sh", [OsString::from("-c"), line.into()])
     }
 
-    /// Sets the working directory. Default: that of the host.
+    /// Sets the working directory by its path. Default: that of the host.
     pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.spec.current_dir = Some(folder.into());
+        self.spec.current_dir = Some(WorkingDir::from_path(folder));
+        self
+    }
+
+    /// Sets the working directory to an open folder; `path` names it in records.
+    ///
+    /// The child enters the folder through its handle, so another process that puts a symbolic
+    /// link in the place of the folder cannot redirect the child. A relative path that the program
+    /// opens later is still resolved by the system. On Windows the child enters `path`.
+    pub fn current_dir_handle(mut self, folder: File, path: impl Into<PathBuf>) -> Self {
+        self.spec.current_dir = Some(WorkingDir::from_handle(folder, path));
         self
     }
 

@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use super::sandbox::{
     self, ConfinedCommand, EnforcementLevel, PlaceholderDirs, ProtectedBaseline, SandboxPolicy,
     SandboxStatus,
 };
+use super::working_dir::WorkingDir;
 use super::{ChildEnv, ResourceLimits, RunError};
 
 /// A program with its arguments, working directory, environment, limits and sandbox policy.
@@ -20,7 +20,7 @@ pub(super) struct CommandSpec {
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
     /// `None` is that of the host.
-    pub(super) current_dir: Option<PathBuf>,
+    pub(super) current_dir: Option<WorkingDir>,
     /// `None` is [`ChildEnv::from_host`].
     pub(super) env: Option<ChildEnv>,
     pub(super) limits: ResourceLimits,

@@ -29,6 +29,7 @@ use super::program::CommandSpec;
 use super::spawn::linux::{PidFd, spawn_untracked};
 use super::spawn::stdio::ChildStdio;
 use super::tag::{self, ProcessTag, RlimitTag};
+use super::working_dir::WorkingDir;
 
 /// Kills process trees by pid. Each process is stopped before its children are listed, so that it
 /// cannot start more.
@@ -189,7 +190,7 @@ impl OrphanReaper {
         let limit = mark.rlimit_tag().map(RlimitTag::grep_pattern).unwrap_or_default();
         let mut spec =
             CommandSpec::new("/bin/sh", ["-c", REAPER_SCRIPT, "reaper", &variable, &limit]);
-        spec.current_dir = Some("/".into());
+        spec.current_dir = Some(WorkingDir::from_path("/"));
         let process = spawn_untracked(&spec, tag::inherited_tag().as_deref(), None, &ends)?;
         Ok(Self { process, _alive_pipe: alive, records: told })
     }

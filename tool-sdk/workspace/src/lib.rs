@@ -19,6 +19,11 @@ mod durability;
 mod error;
 mod expected_file;
 mod file_locks;
+#[cfg(unix)]
+mod journal;
+#[cfg(not(unix))]
+#[path = "journal_disabled.rs"]
+mod journal;
 mod open;
 mod openat2;
 mod outside;
@@ -97,6 +102,8 @@ struct WorkspaceState {
     /// Protected paths of the host, as given and canonicalized; everything below them counts too.
     protected: Arc<[PathBuf]>,
     durability: Durability,
+    /// The private folder of the host for the journals of transactions.
+    journal: Option<Arc<Path>>,
     /// Whether a directory walk stays on the file system on which it starts.
     same_file_system: bool,
 }
@@ -142,6 +149,7 @@ impl Workspace {
             locks: Arc::default(),
             protected: Arc::default(),
             durability: Durability::default(),
+            journal: None,
             same_file_system: false,
         })))
     }
@@ -203,6 +211,49 @@ impl Workspace {
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         self.update(|shared| shared.durability = durability)
+    }
+
+    /// Sets a folder for the journals of transactions, outside of the roots, in which no tool can
+    /// write. It is created when it is needed, for the user alone.
+    ///
+    /// With it, a transaction of several files is whole again after its process was killed: the
+    /// next transaction below the same root, of any process with this folder, finishes it, or
+    /// undoes it if no file was replaced yet. Files that changed in between are left as they are,
+    /// and that transaction fails once and names them. Without a journal, or on systems other than
+    /// Unix, a killed process may leave some files changed and temporary files behind.
+    #[must_use]
+    pub fn with_journal(self, folder: impl AsRef<Path>) -> Self {
+        let Ok(folder) = std::path::absolute(folder) else { return self };
+        // Tools could write a journal of their own below a root.
+        let real = canonicalize_existing(&folder, |it| it.canonicalize());
+        if real.is_ok_and(|real| !self.roots().any(|root| real.starts_with(root))) {
+            let workspace = self.protect(&folder);
+            return workspace.update(|shared| shared.journal = Some(folder.into()));
+        }
+        self
+    }
+
+    /// Finishes or undoes the transactions below the roots that killed processes left. Returns how
+    /// many there were, and why others were left as they are.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn recover_interrupted(&self) -> (usize, Vec<String>) {
+        let (mut recovered, mut left) = (0, Vec::new());
+        let Some(folder) = &self.0.journal else { return (recovered, left) };
+        for root in self.0.roots.iter().filter(|root| root.access == RootAccess::ReadWrite) {
+            let report = journal::recover_root(folder, root);
+            recovered += report.recovered;
+            left.extend(report.left);
+        }
+        (recovered, left)
+    }
+
+    /// Returns how many interrupted transactions wait for their recovery, below any root, and how
+    /// many were left as they are.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn count_interrupted(&self) -> (usize, usize) {
+        self.0.journal.as_deref().map_or((0, 0), journal::count_interrupted)
     }
 
     /// Sets whether tools that walk a folder recursively stay on the file system on which they

@@ -328,6 +328,11 @@ impl ResolvedPath {
         self.workspace.0.durability
     }
 
+    /// Returns the folder for journals.
+    pub(super) fn journal(&self) -> Option<&Path> {
+        self.workspace.0.journal.as_deref()
+    }
+
     pub(super) fn root(&self) -> &Root {
         &self.workspace.0.roots[self.root]
     }

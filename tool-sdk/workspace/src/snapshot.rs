@@ -173,7 +173,7 @@ impl SnapshotMetadata {
         Self::from_cap_std(&Metadata::from_just_metadata(metadata.clone()), attributes)
     }
 
-    fn from_cap_std(metadata: &Metadata, attributes: ExtendedAttributes) -> Self {
+    pub(super) fn from_cap_std(metadata: &Metadata, attributes: ExtendedAttributes) -> Self {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;
 

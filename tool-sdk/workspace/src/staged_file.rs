@@ -6,7 +6,7 @@
 //! **Invariant:** a change that is not committed leaves no temporary file and no new folder.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use cap_std::fs::Dir;
 
 use super::dir_lock::open_lockable;
 use super::expected_file::ExpectedFile;
-use super::temp_file::TempFile;
+use super::temp_file::{TempFile, random_name};
 use super::{ResolvedPath, RootAccess, Snapshot};
 use crate::error::{WorkspaceError, WorkspaceErrorKind};
 
@@ -34,6 +34,8 @@ pub(super) struct FileChange {
 pub(super) struct StagedFile {
     change: FileChange,
     dir: Arc<Dir>,
+    /// The name of the temporary file; a removal has none.
+    temp_name: Option<OsString>,
     temp_file: Option<TempFile>,
     is_committed: bool,
 }
@@ -49,15 +51,17 @@ impl StagedFile {
         if change.before.metadata().is_some_and(|saved| !saved.is_link) {
             check_writable(&dir, &change.path)?;
         }
-        Ok(Self { change, dir, temp_file: None, is_committed: false })
+        let temp_name = change.after.is_some().then(random_name);
+        Ok(Self { change, dir, temp_name, temp_file: None, is_committed: false })
     }
 
     /// Writes the temporary file; a removal has none. After this, [`commit`](Self::commit) fails
     /// only on a conflict or when the folder changed.
     pub(super) fn write(&mut self, durable: bool) -> Result<(), WorkspaceError> {
         let FileChange { path, after, template: like, .. } = &self.change;
-        if let Some(content) = after {
-            let temporary = TempFile::create_with(&self.dir, content, like.metadata(), durable);
+        if let (Some(content), Some(name)) = (after, &self.temp_name) {
+            let (name, like) = (name.clone(), like.metadata());
+            let temporary = TempFile::create_named(name, &self.dir, content, like, durable);
             self.temp_file = Some(temporary.map_err(|error| write_error(path, error))?);
         }
         Ok(())
@@ -76,6 +80,22 @@ impl StagedFile {
     /// Returns the path of the file.
     pub(super) fn path(&self) -> &ResolvedPath {
         &self.change.path
+    }
+
+    /// Returns the name of the temporary file; a removal has none.
+    pub(super) fn temporary_name(&self) -> Option<&OsStr> {
+        self.temp_name.as_deref()
+    }
+
+    /// Returns the expected content, and whether it is the target of a symbolic link.
+    pub(super) fn before(&self) -> Option<(&[u8], bool)> {
+        let before = &self.change.before;
+        Some((before.content()?, before.metadata().is_some_and(|saved| saved.is_link)))
+    }
+
+    /// Returns the new content; `None` removes the file.
+    pub(super) fn after(&self) -> Option<&[u8]> {
+        self.change.after.as_deref()
     }
 
     /// Returns how many bytes are compared and written.

@@ -71,9 +71,20 @@ pub(super) struct TempFile {
 }
 
 impl TempFile {
-    /// Creates a file of a random name with `content`, and with the mode, owner and extended
-    /// attributes of `like`.
+    /// Creates a file of a random name; see [`create_named`](Self::create_named).
     pub(super) fn create_with(
+        dir: &Arc<Dir>,
+        content: &[u8],
+        like: Option<&SnapshotMetadata>,
+        durable: bool,
+    ) -> io::Result<Self> {
+        Self::create_named(random_name(), dir, content, like, durable)
+    }
+
+    /// Creates a file with `content`, and with the mode, owner and extended attributes of `like`.
+    /// A symbolic link gets a random name.
+    pub(super) fn create_named(
+        name: OsString,
         dir: &Arc<Dir>,
         content: &[u8],
         like: Option<&SnapshotMetadata>,
@@ -83,7 +94,6 @@ impl TempFile {
             return Self::create_symlink(dir, content);
         }
         check_size_limit(content.len() as u64)?;
-        let name = random_name();
         let file = File::from_std(create_entry(dir, name.as_ref(), initial_mode(like))?);
         // From here on, a failure removes the file on drop.
         let mut temporary = Self { dir: Arc::clone(dir), name, identity: FileIdentity::default() };
@@ -101,6 +111,12 @@ impl TempFile {
             file.sync_all()?;
         }
         Ok(temporary)
+    }
+
+    /// Takes over a file that an interrupted transaction left.
+    pub(super) fn adopt(dir: &Arc<Dir>, name: &str) -> io::Result<Self> {
+        let identity = read_identity(dir, name.as_ref())?;
+        Ok(Self { dir: Arc::clone(dir), name: name.into(), identity })
     }
 
     /// Creates a symbolic link, to restore one that was removed.
@@ -249,7 +265,7 @@ fn name_exists(dir: &Dir, name: &Path) -> io::Result<bool> {
 
 /// Returns a random file name. `RandomState` reads system randomness once per thread. If another
 /// process guesses the name, creating the file fails.
-fn random_name() -> OsString {
+pub(super) fn random_name() -> OsString {
     let chance = RandomState::new();
     let mut name = String::with_capacity(".".len() + 32 + ".tmp".len());
     let _ = write!(name, ".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1));

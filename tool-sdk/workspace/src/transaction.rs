@@ -5,10 +5,13 @@
 //!
 //! **Invariant:** after a failed commit every file is as it was, or the hint names the exception.
 
+use std::path::Path;
+
 use super::dir_lock::{DirLocks, LockTimeout};
+use super::journal::{self, JournalEntry};
 use super::shutdown_latch::ShutdownGuard;
 use super::staged_file::{FileChange, StagedFile, TransactionFolders};
-use super::{Durability, ResolvedPath, Snapshot};
+use super::{Durability, ResolvedPath, Root, RootAccess, Snapshot};
 use crate::error::WorkspaceError;
 
 /// How many files are replaced between two checks for cancellation.
@@ -33,7 +36,8 @@ const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// control list and other extended attributes, and its owner where the system allows it. Of a
 /// file with several hard links only this link is replaced. A file that the user may not write
 /// is not replaced either. No temporary file is left behind, even when the transaction is
-/// cancelled.
+/// cancelled. When the process is killed, each file is still the old one or the new one; whether all
+/// files become whole again depends on [`Workspace::with_journal`](crate::Workspace::with_journal).
 ///
 /// # Examples
 ///
@@ -126,6 +130,9 @@ impl FileTransaction {
         // Dropped in reverse order: created folders are removed after the files in them, and
         // shutdown waits for all of it.
         let shutdown_guard = ShutdownGuard::begin()?;
+        self.recover_interrupted()?;
+        let journal = self.changes.first().and_then(|change| change.path.journal());
+        let journal = journal.map(Path::to_owned);
         let mut folders = TransactionFolders::default();
         let durable = self.is_durable();
         let mut staged = Vec::with_capacity(self.changes.len());
@@ -133,23 +140,64 @@ impl FileTransaction {
             let change = FileChange { path: change.path.into_canonical()?, ..change };
             staged.push(StagedFile::new(change, &mut folders)?);
         }
+        staged.sort_by_key(StagedFile::is_removal);
+        // Best effort: without a journal the change is the same, unless the process is killed.
+        let entry = journal.and_then(|folder| JournalEntry::begin(&folder, &staged, durable).ok());
         let stopped = || shutdown_guard.is_shutting_down() || stopped();
-        for change in &mut staged {
-            check_cancelled(&stopped)?;
-            change.write(durable)?;
+        let done = write_all(&mut staged, durable, &stopped)
+            .and_then(|()| commit_all(&mut staged, &stopped))
+            .map_err(|error| roll_back_all(staged, error));
+        if let Some(entry) = entry.flatten() {
+            entry.finish();
         }
-        commit_all(&mut staged, &stopped).map_err(|error| roll_back_all(staged, error))?;
+        done?;
         folders.keep_created(durable);
+        Ok(())
+    }
+
+    /// Finishes the transactions below the same roots that killed processes left.
+    fn recover_interrupted(&self) -> Result<(), WorkspaceError> {
+        let mut recovered: Vec<&Root> = Vec::new();
+        for change in &self.changes {
+            let root = change.path.root();
+            let Some(folder) = change.path.journal() else { continue };
+            if root.access != RootAccess::ReadWrite
+                || recovered.iter().any(|done| std::ptr::eq(*done, root))
+            {
+                continue;
+            }
+            recovered.push(root);
+            let left = journal::recover_root(folder, root).left;
+            if !left.is_empty() {
+                return Err(WorkspaceError::failed(format_args!(
+                    "an earlier change was interrupted and cannot be finished: {}",
+                    left.join("; ")
+                ))
+                .with_hint("its files were left as they are; check them, then call again"));
+            }
+        }
         Ok(())
     }
 }
 
-/// Renames all staged files to their targets, then removes files.
+/// Writes the temporary files.
+fn write_all(
+    staged: &mut [StagedFile],
+    durable: bool,
+    stopped: &impl Fn() -> bool,
+) -> Result<(), WorkspaceError> {
+    for change in staged {
+        check_cancelled(stopped)?;
+        change.write(durable)?;
+    }
+    Ok(())
+}
+
+/// Renames all staged files to their targets, then removes files, which come last.
 fn commit_all(
     staged: &mut [StagedFile],
     stopped: &impl Fn() -> bool,
 ) -> Result<(), WorkspaceError> {
-    staged.sort_by_key(StagedFile::is_removal);
     let written = staged.partition_point(|change| !change.is_removal());
     let (written, removed) = staged.split_at_mut(written);
     let mut patience = LockTimeout::default();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tool_sdk::process::{BackgroundCommand, ChildEnv, RunError};
-use tool_sdk::{Context, Resource, ToolError, Workspace};
+use tool_sdk::{Context, ResolvedPath, Resource, ToolError, Workspace, WorkspacePath};
 use tool_shell_analysis::OpaqueReason;
 
 use super::analysis::CommandAnalysis;
@@ -146,7 +146,7 @@ impl<'a> CommandLine<'a> {
     /// Returns the facts that an approval is bound to, when it is run in `workdir`.
     pub(super) fn approval_facts(
         &self,
-        workdir: &str,
+        workdir: &WorkspacePath,
         cx: &Context,
     ) -> Vec<(&'static str, String)> {
         let Ok(env) = child_environment(self.env) else { return Vec::new() };
@@ -154,15 +154,16 @@ impl<'a> CommandLine<'a> {
         ApprovalBinding {
             analysis: &self.analyze(),
             shell,
-            folder: working_folder(cx, workdir).ok(),
+            folder: working_folder(cx, workdir).ok().map(|folder| folder.absolute_path()),
             env,
         }
         .collect_facts(cx)
     }
 
     /// Returns the preview for the approver: the directory and the program files.
-    pub(super) fn approval_preview(&self, workdir: &str, cx: &Context) -> Option<Value> {
-        let (folder, env) = (working_folder(cx, workdir).ok(), child_environment(self.env).ok()?);
+    pub(super) fn approval_preview(&self, workdir: &WorkspacePath, cx: &Context) -> Option<Value> {
+        let folder = working_folder(cx, workdir).ok().map(|folder| folder.absolute_path());
+        let env = child_environment(self.env).ok()?;
         ApprovalBinding { analysis: &self.analyze(), shell: None, folder, env }.to_preview()
     }
 
@@ -207,21 +208,45 @@ pub(crate) fn argv_resources(argv: &[String], has_variables: bool, cx: &Context)
 }
 
 /// Returns the base directory for the relative paths of a command that is run in `workdir`.
-pub(super) fn base_folder<'a>(cx: &'a Context, workdir: &str) -> BaseFolder<'a> {
+pub(super) fn base_folder<'a>(cx: &'a Context, workdir: &WorkspacePath) -> BaseFolder<'a> {
+    // The command runs in the folder that is judged here, or not at all.
+    workdir.pin_location(cx);
     match working_folder(cx, workdir) {
-        Ok(folder) => BaseFolder::new(cx, Some(folder))
+        Ok(folder) => BaseFolder::new(cx, Some(folder.absolute_path()))
             .with_writable_roots(sandbox::sandbox_policy(cx).enforced_roots()),
-        Err(error) => BaseFolder::new_refused(cx, workdir, &error),
+        Err(error) => BaseFolder::new_refused(cx, workdir.as_str(), &error),
     }
 }
 
-/// Resolves the directory to run in, which must be in the workspace.
-pub(super) fn working_folder(cx: &Context, workdir: &str) -> Result<std::path::PathBuf, ToolError> {
-    let place = cx.state::<Workspace>()?.resolve(workdir)?;
-    if !place.metadata()?.kind.is_dir() {
+/// Returns the folder to run in, without links; it must be in the workspace.
+pub(super) fn working_folder(
+    cx: &Context,
+    workdir: &WorkspacePath,
+) -> Result<ResolvedPath, ToolError> {
+    let workspace = cx.state::<Workspace>()?;
+    // A path through the outside is refused, also if it leads back.
+    let now = workspace.resolve(workdir.as_str())?.canonicalize()?;
+    let folder = workdir.locate(&workspace)?;
+    if !folder.is_same_path(&now) {
+        return Err(ToolError::conflict(format_args!(
+            "`{workdir}` leads to another folder than when it was decided about"
+        )));
+    }
+    if !folder.metadata()?.kind.is_dir() {
         return Err(ToolError::invalid("workdir", format_args!("`{workdir}` is not a folder")));
     }
-    Ok(place.absolute_path())
+    Ok(folder)
+}
+
+/// Sets the folder that a command enters: the judged one, through its handle, so that a link that
+/// another process puts in its place is not followed.
+pub(super) fn enter_working_folder(
+    command: BackgroundCommand,
+    workdir: &WorkspacePath,
+    cx: &Context,
+) -> Result<BackgroundCommand, ToolError> {
+    let folder = working_folder(cx, workdir)?;
+    Ok(command.current_dir_handle(folder.open_dir_handle()?, folder.absolute_path()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tool_sdk::process::BackgroundProcesses;
 use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
 
-use super::command_line::{CommandLine, base_folder, working_folder};
+use super::command_line::{CommandLine, base_folder, enter_working_folder};
 use super::output::{SessionOutput, start_error, with_record};
 use super::output_wait::wait_for_output;
 use super::patch_command;
@@ -69,7 +69,7 @@ pub async fn exec_command(
     // The approver has read it; it does not affect the command.
     drop(justification);
     let line = CommandLine { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
-    let spawn = line.build_spawn()?.current_dir(working_folder(cx, workdir.as_str())?);
+    let spawn = enter_working_folder(line.build_spawn()?, &workdir, cx)?;
     let spawn =
         spawn.terminal(tty).cancel_on(cx.shutdown_token()).sandbox(sandbox::sandbox_policy(cx));
     let record = spawn.to_record();
@@ -120,16 +120,16 @@ fn command_line(args: &ExecCommandArgs) -> CommandLine<'_> {
 
 fn call_resources(args: &ExecCommandArgs, cx: &Context) -> Vec<Resource> {
     patch_command::patch_resources(&args.cmd, || {
-        command_line(args).call_resources(&base_folder(cx, args.workdir.as_str()))
+        command_line(args).call_resources(&base_folder(cx, &args.workdir))
     })
 }
 
 fn approval_facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
-    command_line(args).approval_facts(args.workdir.as_str(), cx)
+    command_line(args).approval_facts(&args.workdir, cx)
 }
 
 fn approval_preview(args: &ExecCommandArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    let shown = command_line(args).approval_preview(args.workdir.as_str(), cx);
+    let shown = command_line(args).approval_preview(&args.workdir, cx);
     sandbox::approval_preview(shown, &approval_facts(args, cx), cx)
 }
 

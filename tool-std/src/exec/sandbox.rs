@@ -21,6 +21,10 @@ const DENIAL_MESSAGES: &[&str] = &[
     "resolve host",
 ];
 
+/// The status of a command without a sandbox. Rules judge the words of a command; what it opens
+/// by a path afterwards, only the kernel can confine.
+const OFF: &str = "off: nothing confines the files that the command opens to the workspace";
+
 /// How many names a warning lists.
 const MAX_WARNED_NAMES: usize = 8;
 
@@ -48,7 +52,7 @@ pub(super) fn approval_preview(
     }
     let policy = sandbox_policy(cx);
     let enforced = (!policy.is_off()).then(|| policy.status());
-    let words = describe_status(&policy, enforced.as_ref()).unwrap_or_else(|| "off".to_owned());
+    let words = describe_status(&policy, enforced.as_ref()).unwrap_or_else(|| OFF.to_owned());
     let mut preview = shown.unwrap_or_else(|| json!({}));
     preview["sandbox"] = words.into();
     Ok(Some(preview))
@@ -58,7 +62,7 @@ pub(super) fn approval_preview(
 pub(super) fn typing_preview(process: &BackgroundProcess, cx: &Context) -> Value {
     let words =
         describe_status(&cx.session().extension::<SandboxPolicy>(), process.sandbox_status());
-    json!({ "session": process.title(), "sandbox": words.unwrap_or_else(|| "off".to_owned()) })
+    json!({ "session": process.title(), "sandbox": words.unwrap_or_else(|| OFF.to_owned()) })
 }
 
 /// Describes the sandbox status; `None` if no sandbox was requested.

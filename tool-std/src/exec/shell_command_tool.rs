@@ -4,7 +4,7 @@ use serde_json::Value;
 use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
 
 use super::analysis::CommandAnalysis;
-use super::command_line::{CommandLine, base_folder, working_folder};
+use super::command_line::{CommandLine, base_folder, enter_working_folder};
 use super::{oneshot, patch_command, sandbox};
 
 /// Run a command line and return its output.
@@ -38,8 +38,7 @@ pub async fn shell_command(
 ) -> Result<Output, ToolError> {
     // The approver has read it; it does not affect the command.
     drop(justification);
-    let spawn =
-        command_line(&command).build_spawn()?.current_dir(working_folder(cx, workdir.as_str())?);
+    let spawn = enter_working_folder(command_line(&command).build_spawn()?, &workdir, cx)?;
     let spawn = spawn.sandbox(sandbox::sandbox_policy(cx));
     oneshot::run_to_end(spawn, timeout_ms, cx).await
 }
@@ -54,16 +53,16 @@ fn analyze_args(args: &ShellCommandArgs) -> CommandAnalysis<'_> {
 
 fn call_resources(args: &ShellCommandArgs, cx: &Context) -> Vec<Resource> {
     patch_command::patch_resources(&args.command, || {
-        command_line(&args.command).call_resources(&base_folder(cx, args.workdir.as_str()))
+        command_line(&args.command).call_resources(&base_folder(cx, &args.workdir))
     })
 }
 
 fn approval_facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
-    command_line(&args.command).approval_facts(args.workdir.as_str(), cx)
+    command_line(&args.command).approval_facts(&args.workdir, cx)
 }
 
 fn approval_preview(args: &ShellCommandArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    let shown = command_line(&args.command).approval_preview(args.workdir.as_str(), cx);
+    let shown = command_line(&args.command).approval_preview(&args.workdir, cx);
     sandbox::approval_preview(shown, &approval_facts(args, cx), cx)
 }
 

@@ -7,7 +7,7 @@ use tool_shell_analysis::internal::strip_login_option;
 
 use super::analysis::CommandAnalysis;
 use super::approval_binding::ApprovalBinding;
-use super::command_line::{base_folder, child_environment, working_folder};
+use super::command_line::{base_folder, child_environment, enter_working_folder, working_folder};
 use super::{oneshot, patch_command, sandbox};
 
 /// Run a program with its arguments and return its output.
@@ -49,16 +49,14 @@ pub async fn shell(
     CommandAnalysis::from_argv(&command).check_complete()?;
     let spawn = BackgroundCommand::new(program, args)
         .env(child_environment(&[])?)
-        .current_dir(working_folder(cx, workdir.as_str())?)
         .sandbox(sandbox::sandbox_policy(cx))
         .title(command.join(" "));
-    oneshot::run_to_end(spawn, timeout_ms, cx).await
+    oneshot::run_to_end(enter_working_folder(spawn, &workdir, cx)?, timeout_ms, cx).await
 }
 
 fn call_resources(args: &ShellArgs, cx: &Context) -> Vec<Resource> {
     let resources = || {
-        CommandAnalysis::from_argv(&args.command)
-            .call_resources(&base_folder(cx, args.workdir.as_str()))
+        CommandAnalysis::from_argv(&args.command).call_resources(&base_folder(cx, &args.workdir))
     };
     patch_command::patch_resources(&args.command.join(" "), resources)
 }
@@ -73,7 +71,7 @@ fn with_binding<T>(
     inspect: impl FnOnce(ApprovalBinding<'_>) -> T,
 ) -> Option<T> {
     let (analysis, env) = (CommandAnalysis::from_argv(&args.command), child_environment(&[]).ok()?);
-    let folder = working_folder(cx, args.workdir.as_str()).ok();
+    let folder = working_folder(cx, &args.workdir).ok().map(|folder| folder.absolute_path());
     Some(inspect(ApprovalBinding { analysis: &analysis, shell: None, folder, env }))
 }
 

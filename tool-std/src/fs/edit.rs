@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tool_sdk::{
-    Context, FileTransaction, Output, Resource, RiskClass, State, ToolError, WorkStop, Workspace,
+    Context, FileTransaction, Output, Resource, RiskClass, State, ToolError, Workspace,
     WorkspacePath, tool,
 };
 
 use super::edit_target::{
-    EditTarget, RequestedFile, check_file_path, diff_display, format_counts, hidden_mismatch_error,
-    preview_deadline, preview_or_error,
+    EditTarget, RequestedFile, check_file_path, commit_in_turn, diff_display, format_counts,
+    hidden_mismatch_error, preview_deadline, preview_or_error,
 };
 use crate::cancel;
 use crate::diff::DiffDetail;
@@ -80,13 +80,15 @@ pub async fn edit_file(
         cancel::check_cancelled(stop)?;
         let file = RequestedFile::new(&path, place, &workspace, &sight);
         let edits = collect_edits(&old_string, &new_string, replace_all, &edits)?;
-        let edited = file.read_to_edit(
-            |target| apply_edits(target, &edits, &|| stop.is_stopped()),
-            |edited| &edited.text,
-        );
-        let (target, edited) =
-            edited.map_err(|error| with_suggestions(error, &file.place, &sight, stop))?;
-        write_edited(target, edited, stop)
+        commit_in_turn(stop, || {
+            let edited = file.read_to_edit(
+                |target| apply_edits(target, &edits, &|| stop.is_stopped()),
+                |edited| &edited.text,
+            );
+            let (target, edited) =
+                edited.map_err(|error| with_suggestions(error, &file.place, &sight, stop))?;
+            Ok(plan_edited(target, edited))
+        })
     })
     .await
 }
@@ -176,30 +178,29 @@ fn edit_error(target: &EditTarget, error: EditError) -> ToolError {
     .source(error)
 }
 
-fn write_edited(
-    target: EditTarget,
-    edited: EditedText,
-    stop: &WorkStop,
-) -> Result<Output, ToolError> {
+/// Returns the change, and the output for when it was made.
+fn plan_edited(target: EditTarget, edited: EditedText) -> (FileTransaction, Output) {
     let (path, spelling) = (target.display_path(), target.spelling());
     let diff = target.diff(Some(&edited.text), DiffDetail::Full);
     let note = edited.match_note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
-    stop.hold()?;
-    target.add_change(FileTransaction::new(), Some(edited.text)).commit(|| stop.is_stopped())?;
+    let changes = target.add_change(FileTransaction::new(), Some(edited.text));
     let Some((added, removed)) = diff.line_counts() else {
-        return Ok(Output::text(format!("Edited `{path}`."))
+        let output = Output::text(format!("Edited `{path}`."))
             .metadata("path", spelling)
-            .display(diff_display("edit", &diff)));
+            .display(diff_display("edit", &diff));
+        return (changes, output);
     };
     let places = match edited.replaced {
         1 => "1 place".to_owned(),
         places => format!("{places} places"),
     };
-    Ok(Output::text(format!("Edited `{path}` in {places}{}.{note}", format_counts(&diff)))
-        .metadata("path", spelling)
-        .metadata("match_strategy", edited.strategy.as_str())
-        .metadata("replaced", edited.replaced)
-        .metadata("added", added)
-        .metadata("removed", removed)
-        .display(diff_display("edit", &diff)))
+    let output =
+        Output::text(format!("Edited `{path}` in {places}{}.{note}", format_counts(&diff)))
+            .metadata("path", spelling)
+            .metadata("match_strategy", edited.strategy.as_str())
+            .metadata("replaced", edited.replaced)
+            .metadata("added", added)
+            .metadata("removed", removed)
+            .display(diff_display("edit", &diff));
+    (changes, output)
 }

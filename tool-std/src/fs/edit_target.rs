@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tool_sdk::{
     Context, ErrorKind, FileTransaction, ResolvedPath, Snapshot, ToolError, VisibilityFilter,
-    Workspace, WorkspacePath,
+    WorkStop, Workspace, WorkspacePath,
 };
 
 use crate::diff::{DiffDetail, FileDiff, LineChange, is_same_change};
@@ -25,6 +25,31 @@ const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// The time limit for making an approval preview.
 const PREVIEW_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a change is tried again because other processes change the same files.
+const CONFLICT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Commits a change that `plan` makes from the current files, and makes it again when another
+/// process changed one of the files in between. So processes that edit different places of a file
+/// all succeed, in turns. A conflict that `plan` itself reports is final.
+pub(super) fn commit_in_turn<T>(
+    stop: &WorkStop,
+    mut plan: impl FnMut() -> Result<(FileTransaction, T), ToolError>,
+) -> Result<T, ToolError> {
+    let started = Instant::now();
+    loop {
+        let (changes, made) = plan()?;
+        stop.hold()?;
+        match changes.commit(|| stop.is_stopped()).map_err(ToolError::from) {
+            Ok(()) => return Ok(made),
+            Err(error)
+                if error.kind() == ErrorKind::Conflict
+                    && started.elapsed() < CONFLICT_TIMEOUT
+                    && !stop.is_stopped() => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
 
 /// Returns the error for an edit that does not match a file that may not be read.
 ///

@@ -16,7 +16,7 @@ use tool_sdk::{
 };
 
 use super::edit_target::{
-    RequestedFile, check_file_path, is_link, preview_deadline, preview_or_error,
+    RequestedFile, check_file_path, commit_in_turn, is_link, preview_deadline, preview_or_error,
 };
 use super::patch_plan::{
     FileOperation, MAX_PREVIEW, PatchPlan, PatchedFile, PlanOptions, ResolvedSection,
@@ -95,10 +95,11 @@ pub async fn apply_patch(
         cancel::check_cancelled(stop)?;
         let stopped = || stop.is_stopped();
         let options = PlanOptions { is_preview: false, is_cancelled: &stopped };
-        let plan = input.build_plan((places, &workspace, &sight), &options)?;
-        stop.hold()?;
-        plan.changes.commit(|| stop.is_stopped())?;
-        Ok(format_report(&plan.files))
+        let files = commit_in_turn(stop, || {
+            let plan = input.build_plan((places.clone(), &workspace, &sight), &options)?;
+            Ok((plan.changes, plan.files))
+        })?;
+        Ok(format_report(&files))
     })
     .await
 }

@@ -22,3 +22,4 @@ mod sessions;
 mod spelling;
 mod support;
 mod typing;
+mod working_folder;

@@ -22,7 +22,8 @@ async fn an_ask_about_typing_shows_the_session() {
     let session = session_of(&host.call("exec_command", cmd).await);
     host.error("write_stdin", json!({ "session_id": session, "chars": "x\n" })).await;
     let preview = asked.requests()[0].preview.clone();
-    assert_eq!(preview, Some(json!({ "session": "cat", "sandbox": "off" })));
+    let sandbox = "off: nothing confines the files that the command opens to the workspace";
+    assert_eq!(preview, Some(json!({ "session": "cat", "sandbox": sandbox })));
 }
 
 // SH9: the approver reads that no shell receives the text.

@@ -8,6 +8,7 @@
 
 mod leftovers;
 mod servers;
+mod working_folder;
 
 use std::fs;
 use std::net::TcpListener;

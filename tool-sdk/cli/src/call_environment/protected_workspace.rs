@@ -26,7 +26,7 @@ impl ProtectedWorkspace {
     /// Protects the configuration file and the state folder.
     pub(super) fn new(settings: &Settings) -> Self {
         let mut folders = Self {
-            workspace: settings.workspace.clone(),
+            workspace: settings.workspace_with_journal(),
             sandbox: settings.sandbox.clone(),
             output_dir: None,
         };

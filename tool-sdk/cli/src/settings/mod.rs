@@ -134,6 +134,14 @@ impl Settings {
         })
     }
 
+    /// Returns the workspace with the journal of its transactions in the state folder.
+    pub(super) fn workspace_with_journal(&self) -> Workspace {
+        match &self.state_dir {
+            Some(dir) => self.workspace.clone().with_journal(dir.join("journal")),
+            None => self.workspace.clone(),
+        }
+    }
+
     /// Applies the agents, rules, mode and variants to the toolset of the program.
     pub(super) fn configure_toolset(&self, tools: Toolset) -> Result<Toolset> {
         let tools = self

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
-    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, ToolError, internal::frame_text,
+    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, ToolError,
+    internal::{frame_text, wrap_rows},
 };
 
 use super::{Console, TerminalLock};
@@ -72,7 +73,8 @@ struct FormDialog<'a> {
 
 impl FormDialog<'_> {
     fn run_dialog(&self) -> Value {
-        let message = frame_text(self.form["message"].as_str().unwrap_or_default());
+        let message = self.form["message"].as_str().unwrap_or_default();
+        let message = wrap_rows(&frame_text(message), self.console.columns());
         let offered = "[y] fill it in  [n] no";
         match self.read_line(&format!("a form\n{message}{offered}\n> ")).as_deref() {
             Some("y" | "yes") => match self.read_fields() {
@@ -100,7 +102,8 @@ impl FormDialog<'_> {
 
     /// Reads the optional value of a field; `None` when the user gave up.
     fn read_field(&self, name: &str, field: &Value, required: bool) -> Option<Option<Value>> {
-        let mut words = frame_text(&describe_field(name, field, required));
+        let described = describe_field(name, field, required);
+        let mut words = wrap_rows(&frame_text(&described), self.console.columns());
         for _ in 0..MAX_TRIES {
             let line = self.read_line(&format!("{words}> "))?;
             match (line.is_empty(), field.get("default")) {

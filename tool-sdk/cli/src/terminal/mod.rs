@@ -42,6 +42,11 @@ pub trait Console: Send + Sync + 'static {
     ///
     /// Fails when the terminal cannot be read or written.
     fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>>;
+
+    /// Returns the width of the terminal in columns, to which questions are wrapped. Default: 80.
+    fn columns(&self) -> u16 {
+        80
+    }
 }
 
 /// The lock on the terminal: a prompt holds it until it is answered, so that progress output and
@@ -128,7 +133,8 @@ impl ApprovalDialog<'_> {
         } else {
             "[y] once  [n] no  [f] no, with feedback"
         };
-        let line = self.read_line(&format!("{}{offered}\n> ", self.ask.prompt().text))?;
+        let prompt = self.ask.prompt().wrap_text(self.console.columns());
+        let line = self.read_line(&format!("{prompt}{offered}\n> "))?;
         let patterns = || self.ask.suggestions.clone();
         match line.as_str() {
             "y" | "yes" | "once" => Some(ApprovalResponse::Once),

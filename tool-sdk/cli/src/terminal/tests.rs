@@ -8,7 +8,7 @@ use tool_sdk_core::{Call, ErrorKind, Pipeline, Session};
 
 use super::{Console, TerminalApprover, TerminalLock};
 use crate::test_support;
-use crate::test_support::{CliOutput, TestCli};
+use crate::test_support::{CliOutput, ScriptedConsole, TestCli};
 
 fn answer(lines: &[&str], args: &[&str]) -> (CliOutput, String) {
     let mut setting = TestCli::default();
@@ -42,6 +42,28 @@ fn the_prompt_shows_the_call_and_the_choices() {
     assert!(shown.contains("kinds"), "{shown}");
     assert!(shown.contains("[y] once") && shown.ends_with("\n> "), "{shown}");
     assert!(shown.contains("\\u{202e}") && !shown.contains('\u{202e}'), "{shown}");
+}
+
+// PR3: an argument cannot draw the rows of a prompt at the left edge of a narrow terminal.
+#[test]
+fn every_row_of_an_argument_has_the_frame_on_a_narrow_terminal() {
+    let columns = 40;
+    // Blanks that fill the row, and then near-copies of rows of the prompt.
+    let text = format!("x{}tool echo{}\u{2502} [y] once", " ".repeat(28), " ".repeat(31));
+    let console = ScriptedConsole::with_columns(&["n"], columns);
+    let setting = TestCli { console: Some(Arc::clone(&console)), ..TestCli::default() };
+    setting.run(&["call", "kinds", "--text", &text]);
+    let shown = console.shown();
+    let offered = shown.find("[y] once  [n] no").or_else(|| shown.find("[y] once  [s]")).unwrap();
+    for row in shown[..offered].lines() {
+        assert!(row.chars().count() < usize::from(columns), "{row}");
+        for imitated in ["tool echo", "[y] once", "\u{2502}"] {
+            assert!(!row.starts_with(imitated), "{shown}");
+        }
+    }
+    assert!(shown.contains(r"\u{2502}") && !shown.contains('\u{2502}'), "{shown}");
+    let joined = shown.replace("\n  | ", "");
+    assert!(joined.contains("look like those of this question"), "{shown}");
 }
 
 #[test]

@@ -94,6 +94,12 @@ impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for Tty
         }
         Ok(line)
     }
+
+    fn columns(&self) -> u16 {
+        // Some terminals report 0.
+        let known = tcgetwinsize(&self.input).map_or(0, |size| size.ws_col);
+        if known > 0 { known } else { 80 }
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 pub use self::error::PrivateFileError;
 
-/// The timeout for the lock.
-pub const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The timeout for the lock: each of many processes that write at once gets its turn in less.
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The suffix of temporary files.
 const TEMP_SUFFIX: &str = ".tmp";
@@ -74,7 +74,7 @@ fn wait_for_lock(
             return Err(PrivateFileError::io("lock", path)(error));
         }
     }
-    // Polling would starve behind other writers. A blocking lock is fair but has no timeout, so a
+    // Polling would starve behind other writers. A blocking lock wakes them but has no timeout, so a
     // thread waits for it; a lock that is acquired after the timeout is released at once.
     let (sender, receiver) = mpsc::channel();
     let wait = move || drop(sender.send(file.lock().map(|()| FileLock { file })));

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use thiserror::Error;
 use tool_sdk_core::Redactor;
+use tool_sdk_process::internal::enter_without_links;
 use tool_sdk_process::{ChildEnv, Command, sandbox::SandboxPolicy};
 
 use super::http_endpoint::HttpEndpoint;
@@ -240,6 +242,8 @@ pub struct ServerCommand {
     args: Vec<String>,
     env: BTreeMap<String, String>,
     current_dir: Option<PathBuf>,
+    /// `current_dir` without links.
+    real_dir: Option<PathBuf>,
     sandbox: SandboxPolicy,
 }
 
@@ -255,6 +259,7 @@ impl ServerCommand {
             args,
             env: BTreeMap::new(),
             current_dir: None,
+            real_dir: None,
             sandbox: SandboxPolicy::default(),
         }
     }
@@ -266,8 +271,14 @@ impl ServerCommand {
     }
 
     /// Sets the working directory; the host's own by default.
+    ///
+    /// Its symbolic links are resolved here. A link that is put into the path later is refused when
+    /// the server starts.
     pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.current_dir = Some(folder.into());
+        let folder = folder.into();
+        let real = folder.canonicalize().or_else(|_| std::path::absolute(&folder));
+        self.real_dir = Some(real.unwrap_or_else(|_| folder.clone()));
+        self.current_dir = Some(folder);
         self
     }
 
@@ -311,15 +322,16 @@ impl ServerCommand {
         identity
     }
 
-    pub(super) fn build_command(&self) -> Command {
+    /// Builds the command; fails when the working directory cannot be opened.
+    pub(super) fn build_command(&self) -> io::Result<Command> {
         let add = |env: ChildEnv, (name, value)| env.with_var(name, value);
         let env = self.env.iter().fold(ChildEnv::from_host(), add);
         let run =
             Command::new(&self.command, &self.args).env(env).grace_period(Duration::from_secs(1));
         let run = run.sandbox(self.sandbox.clone());
-        match &self.current_dir {
-            Some(folder) => run.current_dir(folder),
-            None => run,
+        match &self.real_dir {
+            Some(folder) => enter_without_links(run, folder),
+            None => Ok(run),
         }
     }
 }
@@ -361,6 +373,23 @@ impl fmt::Debug for ServerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn refuses_a_working_directory_that_was_replaced_by_a_link() {
+        let top = tempfile::tempdir().unwrap();
+        let (folder, other) = (top.path().join("folder"), top.path().join("other"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        let launch = ServerCommand::new("run", ["x"]).current_dir(&folder);
+        assert!(launch.build_command().is_ok());
+        std::fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(&other, &folder).unwrap();
+        assert!(launch.build_command().is_err());
+        // A link that was there when the server was configured is followed.
+        let launch = ServerCommand::new("run", ["x"]).current_dir(&folder);
+        assert!(launch.build_command().is_ok());
+    }
 
     #[test]
     fn debug_output_has_no_secrets() {

@@ -1,6 +1,7 @@
 //! The builder for a background process.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::program::CommandSpec;
 use crate::sandbox::SandboxPolicy;
 use crate::spawn::StdioMode;
+use crate::working_dir::WorkingDir;
 use crate::{ChildEnv, ResourceLimits, RunError};
 
 /// A command to start as a background process: program, arguments, terminal and limits.
@@ -41,9 +43,19 @@ impl BackgroundCommand {
         }
     }
 
-    /// Sets the working directory. Default: that of the host.
+    /// Sets the working directory by its path. Default: that of the host.
     pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.spec.current_dir = Some(folder.into());
+        self.spec.current_dir = Some(WorkingDir::from_path(folder));
+        self
+    }
+
+    /// Sets the working directory to an open folder; `path` names it in records.
+    ///
+    /// The child enters the folder through its handle, so another process that puts a symbolic
+    /// link in the place of the folder cannot redirect the child. A relative path that the program
+    /// opens later is still resolved by the system. On Windows the child enters `path`.
+    pub fn current_dir_handle(mut self, folder: File, path: impl Into<PathBuf>) -> Self {
+        self.spec.current_dir = Some(WorkingDir::from_handle(folder, path));
         self
     }
 
@@ -73,7 +85,7 @@ impl BackgroundCommand {
         let text = |text: &OsStr| Value::from(text.to_string_lossy());
         let CommandSpec { program: name, args, current_dir: folder, .. } = &self.spec;
         let argv = std::iter::once(name).chain(args).map(|word| text(word)).collect();
-        let folder = folder.as_ref().map_or(Value::Null, |folder| text(folder.as_os_str()));
+        let folder = folder.as_ref().map_or(Value::Null, |folder| text(folder.path.as_os_str()));
         [
             ("argv", Value::Array(argv)),
             ("folder", folder),

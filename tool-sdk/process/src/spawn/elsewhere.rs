@@ -28,7 +28,7 @@ pub(super) fn spawn_with_stdio(
     });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(folder) = &spec.current_dir {
-        command.current_dir(folder);
+        command.current_dir(&folder.path);
     }
     let mut child = command.spawn()?;
     let stdin = child.stdin.take().map(|stdin| Box::new(stdin) as InputWriter);

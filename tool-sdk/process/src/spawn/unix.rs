@@ -27,14 +27,18 @@ pub(super) fn spawn_with_stdio(
     let stderr = stdio.stderr.map_or_else(|| stdio.stdout.try_clone(), Ok)?;
     command.stdin(Stdio::from(stdio.stdin));
     command.stdout(Stdio::from(stdio.stdout)).stderr(Stdio::from(stderr));
-    if let Some(folder) = &spec.current_dir {
-        command.current_dir(folder);
+    let handle = spec.current_dir.as_ref().and_then(|folder| folder.handle.clone());
+    if let (Some(folder), None) = (&spec.current_dir, &handle) {
+        command.current_dir(&folder.path);
     }
     let (limits, is_terminal) = (spec.limits, stdio.is_terminal);
     let prepare = move || {
         rustix::process::setsid()?;
         if is_terminal {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        if let Some(folder) = &handle {
+            rustix::process::fchdir(folder)?;
         }
         Ok(limits.apply_to_self()?)
     };

@@ -1,5 +1,7 @@
 //! Path resolution: paths inside of the roots, and paths that would escape.
 
+#[cfg(unix)]
+mod journal;
 #[cfg(target_os = "linux")]
 mod many_folders;
 #[cfg(target_os = "linux")]

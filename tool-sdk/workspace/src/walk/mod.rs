@@ -66,6 +66,22 @@ impl ResolvedPath {
     }
 }
 
+impl ResolvedPath {
+    /// Opens a folder as a handle, for a child process that enters it.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`open_folder`](Self::open_folder), except that the folder need not be readable.
+    #[doc(hidden)]
+    pub fn open_dir_handle(&self) -> Result<File, WorkspaceError> {
+        if self.root().is_removed() {
+            return Err(self.root_removed_error());
+        }
+        let opened = self.open_dir().map_err(|error| self.open_folder_error(error))?;
+        Ok(opened.into_std_file())
+    }
+}
+
 impl OpenFolder {
     /// Reads the entries of the folder, in no particular order.
     ///

@@ -15,6 +15,7 @@ mod session;
 mod store;
 mod stored_grant;
 mod workspace_identity;
+mod write_queue;
 
 pub use self::grant::{Grant, Grantee};
 pub(crate) use self::index::GrantIndex;

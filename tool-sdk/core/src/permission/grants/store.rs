@@ -3,11 +3,12 @@
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::file::{self, CurrentGrants, GrantWriter};
 use super::stored_grant::dedup_grants;
 use super::workspace_identity::WorkspaceIdentity;
+use super::write_queue::{QueuedGrants, WriteQueue};
 use super::{Grant, GrantSource, Grantee, PrivateFileError, StoredGrant};
 use crate::permission::Pattern;
 use crate::private_file::LOCK_TIMEOUT;
@@ -50,6 +51,7 @@ pub struct GrantStore {
     /// The folder that was there at the start, if there was one.
     site: Option<WorkspaceIdentity>,
     cache: Mutex<GrantCache>,
+    writes: WriteQueue,
 }
 
 /// The stored grants of a workspace at one moment.
@@ -104,6 +106,7 @@ impl GrantStore {
             workspace: workspace.to_owned(),
             site: WorkspaceIdentity::from_path(workspace),
             cache: Mutex::default(),
+            writes: WriteQueue::default(),
         }
     }
 
@@ -148,10 +151,11 @@ impl GrantStore {
     /// Stores `grants` for every session in this workspace; returns their ids.
     ///
     /// The grants are on the disk when this returns. A grant that is stored already keeps its id.
+    /// Grants that several threads add while another process writes are written in one go.
     ///
     /// # Errors
     ///
-    /// Fails when the file is not trusted, when another process holds the lock for more than two
+    /// Fails when the file is not trusted, when other processes hold the lock for more than ten
     /// seconds, or when the file cannot be written. The old file stays then.
     pub fn add_grants(
         &self,
@@ -176,22 +180,59 @@ impl GrantStore {
             .map(|grant| Ok(StoredGrant::new(new_grant_id(&folder)?, grant, site, source.clone())))
             .collect::<Result<Vec<_>, PrivateFileError>>()?;
 
-        let new = dedup_grants(new);
+        let started = Instant::now();
+        let slot = self.writes.push(dedup_grants(new));
+        let turn = self.writes.wait_for_turn();
+        // Another call may have written these grants with its own.
+        if let Some(result) = slot.take() {
+            return result;
+        }
+        turn.let_others_pass();
+        let patience = LOCK_TIMEOUT.saturating_sub(started.elapsed());
+        let writer = GrantWriter::acquire(&folder, patience).inspect_err(|_| turn.remove(&slot))?;
+        self.write_queued(&writer, turn.take_waiting());
+        drop(writer);
+        turn.end();
+        slot.take().unwrap_or(Err(PrivateFileError::Busy { path: folder }))
+    }
 
-        let writer = GrantWriter::acquire(&folder, LOCK_TIMEOUT)?;
-        let mut approvals = self.read_current(&writer)?;
-        // A known id may be used to revoke its grant, so no later grant replaces it, even if the
-        // clock went back.
-        let mut kept = Vec::new();
-        for new in new {
-            match approvals.iter().find(|known| known.is_same_grant(&new)) {
-                Some(known) => kept.push(known.clone()),
-                None => {
-                    kept.push(new.clone());
-                    approvals.push(new);
+    /// Writes the grants of several calls at once. If that fails, each is written alone, so that
+    /// no call fails because of another.
+    fn write_queued(&self, writer: &GrantWriter<'_>, queued: Vec<QueuedGrants>) {
+        let all: Vec<&[StoredGrant]> = queued.iter().map(|queued| &*queued.grants).collect();
+        match self.write_sets(writer, &all) {
+            Ok(results) => {
+                for (queued, kept) in queued.iter().zip(results) {
+                    queued.slot.set(Ok(kept));
+                }
+            }
+            Err(error) if queued.len() == 1 => queued[0].slot.set(Err(error)),
+            Err(_) => {
+                for queued in &queued {
+                    let alone = self.write_sets(writer, &[&queued.grants]);
+                    queued.slot.set(alone.map(|mut kept| kept.pop().unwrap_or_default()));
                 }
             }
         }
+    }
+
+    /// Adds sets of grants to the file in one write; returns each set as it is stored.
+    fn write_sets(
+        &self,
+        writer: &GrantWriter<'_>,
+        sets: &[&[StoredGrant]],
+    ) -> Result<Vec<Vec<StoredGrant>>, PrivateFileError> {
+        let mut approvals = self.read_current(writer)?;
+        // A known id may be used to revoke its grant, so no later grant replaces it, even if the
+        // clock went back.
+        let mut add = |new: &StoredGrant| {
+            if let Some(known) = approvals.iter().find(|known| known.is_same_grant(new)) {
+                return known.clone();
+            }
+            approvals.push(new.clone());
+            new.clone()
+        };
+        let kept = sets.iter().map(|set| set.iter().map(&mut add).collect()).collect();
         writer.replace_all(&approvals)?;
         Ok(kept)
     }

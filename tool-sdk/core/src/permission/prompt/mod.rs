@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 pub use self::lookalike::mixed_script_warning;
 use self::page::PromptPage;
+pub use self::page::wrap_rows;
 pub use self::visible::spell_hidden;
 use self::visible::{make_sentence_visible, make_visible, quote_os_visible, quote_visible};
 use super::{ApprovalRequest, Rule};
@@ -45,7 +46,8 @@ pub fn frame_text(text: &str) -> String {
 #[non_exhaustive]
 pub struct ApprovalPrompt {
     /// Several lines. Each line of foreign text starts with a frame, and contains no invisible
-    /// character.
+    /// character and none that looks like the frame. A terminal wraps longer lines: see
+    /// [`wrap_text`](Self::wrap_text).
     pub text: String,
     /// Whether the text shows everything. A value that is too long loses its middle, and the text
     /// says how much.
@@ -65,6 +67,15 @@ pub enum GrantScope {
     Session,
     /// All sessions.
     Always,
+}
+
+impl ApprovalPrompt {
+    /// Returns the text for a terminal with this many columns. Longer lines are wrapped, and each
+    /// row that continues one starts with the frame, so that no foreign text begins a row.
+    #[must_use]
+    pub fn wrap_text(&self, columns: u16) -> String {
+        wrap_rows(&self.text, columns)
+    }
 }
 
 impl ApprovalRequest {
@@ -180,6 +191,10 @@ impl ApprovalRequest {
         let mut warnings = Vec::new();
         if let Some(hidden) = page.hidden.first() {
             warnings.push(format!("holds characters that do not show, written as {hidden}"));
+        }
+        if let Some(lookalike) = page.lookalikes.first() {
+            let message = "holds characters that look like those of this question, written as";
+            warnings.push(format!("{message} {lookalike}"));
         }
         let primary = self.display.primary.as_deref().and_then(|name| self.arguments.get(name));
         let names = self.subjects.iter().map(Resource::text);

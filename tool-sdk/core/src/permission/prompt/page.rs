@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::visible::{is_escape, visible_chars};
+use super::visible::{is_escape, is_lookalike_escape, max_columns, visible_chars};
 
 /// The start of every line of foreign text.
 const FRAME: &str = "  | ";
@@ -25,6 +25,8 @@ pub(super) struct PromptPage {
     pub(super) is_cut: bool,
     /// The escapes that stand for invisible characters.
     pub(super) hidden: BTreeSet<String>,
+    /// The escapes that stand for characters that look like those of the prompt.
+    pub(super) lookalikes: BTreeSet<String>,
 }
 
 impl PromptPage {
@@ -53,8 +55,11 @@ impl PromptPage {
     /// Adds a foreign entry as visible text.
     pub(super) fn push_entry(&mut self, entry: &str) {
         let pieces = visible_chars(entry);
-        self.hidden
-            .extend(pieces.iter().filter(|piece| is_escape(piece)).map(|&piece| piece.to_owned()));
+        for piece in pieces.iter().filter(|piece| is_escape(piece)) {
+            let seen =
+                if is_lookalike_escape(piece) { &mut self.lookalikes } else { &mut self.hidden };
+            seen.insert((*piece).to_owned());
+        }
         let weight = |piece: &&str| if piece.ends_with('\n') { LINE_BREAK_WEIGHT } else { 1 };
         match omitted_middle(&pieces, MAX_VALUE_CHARS, weight) {
             None => self.push_framed(entry),
@@ -77,6 +82,28 @@ impl PromptPage {
         self.is_cut = true;
         self.push_label(&format!("... {} {noun} hidden ...", group_digits(count)));
     }
+}
+
+/// Wraps the lines of a prompt for a terminal with this many columns. Each row that continues a
+/// line starts with the frame.
+pub fn wrap_rows(text: &str, columns: u16) -> String {
+    // A row that fills the last column makes some terminals add an empty row.
+    let width = usize::from(columns).saturating_sub(1).max(FRAME.len() + 2);
+    let mut wrapped = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut used = 0;
+        for piece in visible_chars(line) {
+            let piece_columns = max_columns(piece.trim_end_matches('\n'));
+            if used + piece_columns > width && used > FRAME.len() {
+                wrapped.push('\n');
+                wrapped.push_str(FRAME);
+                used = FRAME.len();
+            }
+            wrapped.push_str(piece);
+            used += piece_columns;
+        }
+    }
+    wrapped
 }
 
 /// Returns what to leave out, so that about half of `most` stays at either end.
@@ -135,6 +162,28 @@ mod tests {
         // One heavy item ends the head, and the tail stops before it.
         assert_eq!(omitted_middle(&[1, 9, 1], 10, |&n| n), Some(1..2));
         assert_eq!(omitted_middle(&[20], 10, |&n| n), Some(0..1));
+    }
+
+    // PR3: no argument draws a row of the prompt at the left edge of a narrow terminal.
+    #[test]
+    fn wraps_to_the_columns_with_the_frame_on_every_row() {
+        let mut page = PromptPage::default();
+        let imitation = format!("x{}[y] once  [n] no", " ".repeat(31));
+        page.push_section("arguments", &[imitation, "\u{6f22}".repeat(20)], "entries");
+        page.push_label(&format!("warning: {}", "w".repeat(60)));
+        for columns in [7, 20, 36, 40, 200] {
+            let wrapped = wrap_rows(&page.text, columns);
+            for row in wrapped.lines() {
+                assert!(
+                    row.starts_with(FRAME) || ["arg", "warn"].iter().any(|it| row.starts_with(it)),
+                    "{row:?}"
+                );
+                assert!(max_columns(row) < usize::from(columns), "{columns}: {row:?}");
+            }
+            let joined = wrapped.replace(&format!("\n{FRAME}"), "");
+            assert_eq!(joined, page.text.replace(&format!("\n{FRAME}"), ""));
+        }
+        assert_eq!(wrap_rows("  | ab\\u{202e}c\n", 11), "  | ab\n  | \\u{202e}\n  | c\n");
     }
 
     // PR3: an escape is shown whole or not at all.

@@ -16,9 +16,15 @@ use regex::{Captures, Regex};
 const HIDDEN: &str =
     r"\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\x{2800}\x{FFFC}--\x20";
 
-static SPECIAL: LazyLock<Regex> = LazyLock::new(|| compile_regex(&format!(r"[\\{HIDDEN}]")));
+/// Characters that look like those of which the rows of a prompt are made: bars like the frame,
+/// full-width brackets and letters, and the letters of mathematics.
+const LOOKALIKE: &str = r"\x{1C0}\x{2223}\x{23B8}\x{23B9}\x{23D0}\x{2502}\x{2503}\x{2551}\x{2588}-\x{2590}\x{2758}-\x{275A}\x{2C60}\x{FF1E}\x{FF21}-\x{FF3B}\x{FF3D}\x{FF41}-\x{FF5A}\x{FF5C}\x{FFE8}\x{1D400}-\x{1D7FF}";
+
+static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| compile_regex(&format!(r"[\\{HIDDEN}]")));
+static SPECIAL: LazyLock<Regex> =
+    LazyLock::new(|| compile_regex(&format!(r"[\\{LOOKALIKE}{HIDDEN}]")));
 static SPECIAL_IN_QUOTES: LazyLock<Regex> =
-    LazyLock::new(|| compile_regex(&format!(r"['\\{HIDDEN}]")));
+    LazyLock::new(|| compile_regex(&format!(r"['\\{LOOKALIKE}{HIDDEN}]")));
 
 /// One character of visible text.
 static PIECE: LazyLock<Regex> =
@@ -28,7 +34,7 @@ pub(super) fn compile_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }
 
-/// Returns `text` with invisible characters escaped. A line break becomes `\n` and a line break.
+/// Returns `text` with invisible characters and look-alikes escaped. A line break becomes `\n` and a line break.
 pub(super) fn make_visible(text: &str) -> Cow<'_, str> {
     SPECIAL.replace_all(text, escape_match)
 }
@@ -37,7 +43,7 @@ pub(super) fn make_visible(text: &str) -> Cow<'_, str> {
 /// escapes stay as they are.
 pub(super) fn make_sentence_visible(text: &str) -> Cow<'_, str> {
     static SPECIAL_OR_SPELT: LazyLock<Regex> =
-        LazyLock::new(|| compile_regex(&format!(r"\\u\{{[0-9a-f]+\}}|[\\{HIDDEN}]")));
+        LazyLock::new(|| compile_regex(&format!(r"\\u\{{[0-9a-f]+\}}|[\\{LOOKALIKE}{HIDDEN}]")));
     SPECIAL_OR_SPELT.replace_all(text, |found: &Captures<'_>| match &found[0] {
         spelt if spelt.starts_with(r"\u") => spelt.to_owned(),
         _ => escape_match(found),
@@ -47,7 +53,7 @@ pub(super) fn make_sentence_visible(text: &str) -> Cow<'_, str> {
 /// Escapes invisible characters, but not line ends, tabs and backslashes, so that a model reads the
 /// text as it was meant.
 pub fn spell_hidden(text: &str) -> Cow<'_, str> {
-    SPECIAL.replace_all(text, |found: &Captures<'_>| match &found[0] {
+    INVISIBLE.replace_all(text, |found: &Captures<'_>| match &found[0] {
         plain @ ("\\" | "\n" | "\t") => plain.to_owned(),
         _ => escape_match(found),
     })
@@ -77,9 +83,25 @@ pub(super) fn visible_chars(visible: &str) -> Vec<&str> {
     PIECE.find_iter(visible).map(|piece| piece.as_str()).collect()
 }
 
-/// Whether a piece is the escape of an invisible character.
+/// Whether a piece is the escape of an invisible character or of a look-alike.
 pub(super) fn is_escape(piece: &str) -> bool {
     matches!(piece.as_bytes(), [b'\\', b'u' | b'x' | b'r', ..])
+}
+
+/// Whether a piece is the escape of a look-alike.
+pub(super) fn is_lookalike_escape(piece: &str) -> bool {
+    static LOOKALIKES: LazyLock<Regex> =
+        LazyLock::new(|| compile_regex(&format!("^[{LOOKALIKE}]$")));
+    let digits = piece.strip_prefix(r"\u{").and_then(|rest| rest.strip_suffix('}'));
+    let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    let original = number.and_then(char::from_u32);
+    original.is_some_and(|c| LOOKALIKES.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
+/// Returns an upper bound of the columns that visible text takes: two for each character outside
+/// ASCII, which some terminals draw as wide.
+pub(super) fn max_columns(visible: &str) -> usize {
+    visible.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum()
 }
 
 fn escape_match(found: &Captures<'_>) -> String {

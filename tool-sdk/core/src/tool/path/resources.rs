@@ -21,6 +21,14 @@ impl WorkspacePath {
         self.resources(cx, false)
     }
 
+    /// Resolves the path for this call, unless it was resolved already, so that
+    /// [`locate`](Self::locate) returns the same location from now on. For a tool that judges the
+    /// path by resources of its own.
+    #[doc(hidden)]
+    pub fn pin_location(&self, cx: &Context) {
+        self.0.resolved.get_or_init(|| self.resolve_places(cx).ok());
+    }
+
     /// Returns the resources of a call that writes the path.
     #[must_use]
     pub fn write_resources(&self, cx: &Context) -> Vec<Resource> {

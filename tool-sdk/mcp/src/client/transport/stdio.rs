@@ -24,13 +24,18 @@ pub(crate) fn start_program<'a>(
     launch: &'a ServerCommand,
     questions: &'a ClientFeatures,
 ) -> RemoteFuture<'a, Arc<dyn RemoteConnection>> {
-    let run = launch.build_command();
+    let command = launch.build_command();
     let meet = move |mode| {
-        let started = PipedChild::spawn(&run);
+        let started = match &command {
+            Ok(command) => PipedChild::spawn(command)
+                .map_err(|error| RemoteError::connection(error.to_string()).with_source(error)),
+            Err(error) => Err(RemoteError::connection(format_args!(
+                "cannot enter the working directory of the server: {error}"
+            ))),
+        };
         let notifications = Arc::new(NotificationHandler::new(questions.clone()));
         async move {
-            let (child, output, input) = started
-                .map_err(|error| RemoteError::connection(error.to_string()).with_source(error))?;
+            let (child, output, input) = started?;
             connect_io(output, input, Some(child), notifications, mode).await
         }
     };

@@ -17,11 +17,13 @@ use std::mem::size_of;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, Stat, access, fstat, stat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
+
+use rustix::process::fchdir;
 
 use super::{open_without_links, open_writable_folders};
 use crate::sandbox::HelperRequest;
@@ -52,7 +54,7 @@ pub(super) struct MountReport {
 
 /// Applies the mounts in the namespace of this process.
 pub(super) fn apply_mounts(order: &HelperRequest) -> io::Result<MountReport> {
-    let folder = std::env::current_dir();
+    let folder = current_folder(order)?;
     // Open them here: descriptors from before refer to the mounts of the host.
     let writable = open_writable_folders(order);
     let trees: Vec<OwnedFd> =
@@ -84,11 +86,29 @@ pub(super) fn apply_mounts(order: &HelperRequest) -> io::Result<MountReport> {
     let terminals =
         mount_new(c"devpts", PTS_OPTIONS, Path::new("/dev/pts"), PTS_ATTRIBUTES).is_ok();
     // The old working directory refers to the mounts of the host.
-    match folder {
-        Ok(folder) => std::env::set_current_dir(folder)?,
-        Err(_) => std::env::set_current_dir("/")?,
-    }
+    enter_folder(&folder)?;
     Ok(MountReport { unprotected: open, proc_error: processes, has_own_terminals: terminals })
+}
+
+/// Returns the path and the identity of the working directory.
+fn current_folder(order: &HelperRequest) -> io::Result<(PathBuf, Stat)> {
+    match std::env::current_dir() {
+        Ok(path) => Ok((path, stat(".")?)),
+        // A probe starts no program, so it needs no folder.
+        Err(_) if order.required_status.is_none() => Ok(("/".into(), stat("/")?)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Enters the working directory again, below the new mounts; fails if its path leads to another
+/// folder by now.
+fn enter_folder((path, before): &(PathBuf, Stat)) -> io::Result<()> {
+    let folder = open_without_links(path)?;
+    let now = fstat(&folder)?;
+    if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino) {
+        return Err(io::Error::other("the working folder was replaced"));
+    }
+    Ok(fchdir(&folder)?)
 }
 
 /// Turns every folder between a writable folder and `path` into a mount point, so that it cannot

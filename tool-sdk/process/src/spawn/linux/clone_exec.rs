@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
-use rustix::process::{Rlimit, WaitIdOptions, chdir, ioctl_tiocsctty, setrlimit, setsid};
+use rustix::process::{Rlimit, WaitIdOptions, chdir, fchdir, ioctl_tiocsctty, setrlimit, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
 use super::PidFd;
@@ -40,11 +40,18 @@ pub(super) struct ExecPlan<'a> {
     pub(super) path: &'a CStr,
     pub(super) args: &'a [CString],
     pub(super) environ: &'a [CString],
-    pub(super) current_dir: Option<&'a CStr>,
+    pub(super) current_dir: Option<ChildDir<'a>>,
     pub(super) stdio: &'a ChildStdio,
     pub(super) limits: ResourceLimits,
     /// The process tag as an rlimit.
     pub(super) tag_rlimit: Option<Rlimit>,
+}
+
+/// The folder that the child enters.
+#[derive(Clone, Copy)]
+pub(super) enum ChildDir<'a> {
+    Path(&'a CStr),
+    Handle(BorrowedFd<'a>),
 }
 
 /// An [`ExecPlan`] with the pointer arrays of `execve`.
@@ -147,14 +154,17 @@ impl PreparedExec<'_> {
     fn exec_program(&self) -> Result<Infallible, Errno> {
         let [input, output, complaints] = &self.stdio_fds;
         setsid()?;
+        // Before a descriptor of the host is replaced: its number may be that of the folder.
+        match self.plan.current_dir {
+            Some(ChildDir::Handle(folder)) => fchdir(folder)?,
+            Some(ChildDir::Path(folder)) => chdir(folder)?,
+            None => {}
+        }
         dup2_stdin(input)?;
         dup2_stdout(output)?;
         dup2_stderr(complaints)?;
         if self.plan.stdio.is_terminal {
             ioctl_tiocsctty(stdin())?;
-        }
-        if let Some(folder) = self.plan.current_dir {
-            chdir(folder)?;
         }
         self.plan.limits.apply_to_self()?;
         if let Some(limit) = self.plan.tag_rlimit {

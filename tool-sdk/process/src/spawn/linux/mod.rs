@@ -21,7 +21,7 @@ use rustix::process::{Rlimit, WaitId, WaitIdOptions, waitid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use self::clone_exec::{ExecPlan, clone_and_exec};
+use self::clone_exec::{ChildDir, ExecPlan, clone_and_exec};
 pub(crate) use self::rlimit::rlimit_of_pid;
 pub(crate) use self::sigchld::{receives_sigchld, restore_sigchld};
 use super::stdio::{ChildStdio, open_stdio};
@@ -83,8 +83,12 @@ pub(crate) fn spawn_untracked(
 ) -> io::Result<PidFd> {
     let env = spec.effective_env();
     let path = find_executable(&spec.program, env.as_map().get(OsStr::new("PATH")))?;
-    let folder =
-        spec.current_dir.as_ref().map(|folder| to_c_string(folder.as_os_str())).transpose()?;
+    let folder = spec.current_dir.as_ref();
+    let folder_path = folder.map(|folder| to_c_string(folder.path.as_os_str())).transpose()?;
+    let current_dir = match folder.and_then(|folder| folder.handle.as_deref()) {
+        Some(handle) => Some(ChildDir::Handle(handle.as_fd())),
+        None => folder_path.as_deref().map(ChildDir::Path),
+    };
     let words = std::iter::once(&spec.program).chain(&spec.args);
     let words: Vec<CString> = words.map(|word| to_c_string(word)).collect::<io::Result<_>>()?;
     let vars = build_environ(env.as_map(), mark)?;
@@ -93,7 +97,7 @@ pub(crate) fn spawn_untracked(
             path,
             args: words,
             environ: &vars,
-            current_dir: folder.as_deref(),
+            current_dir,
             stdio: ends,
             limits: spec.limits,
             tag_rlimit,
