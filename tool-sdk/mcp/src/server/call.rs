@@ -14,7 +14,6 @@ use rmcp::model::{
 };
 use serde::Deserialize as _;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tool_sdk_core::internal::LazyCancelToken;
 use tool_sdk_core::{
     ApprovalReceiver, Call, CallId, Leniency, Outcome, PendingRequest, RawArgs, ToolsetView,
@@ -47,13 +46,13 @@ fn client_args<'a>(text: impl Into<Cow<'a, str>>) -> RawArgs<'a> {
 /// Calls a tool, or resumes a suspended call.
 pub(super) async fn call_tool(
     connection: &Connection,
-    params: Params,
+    mut params: Params,
     cx: &RequestContext,
 ) -> HandlerResult {
     let name: String = params.required("name")?;
     // The tool's parser gets the arguments as the client wrote them, so that it sees duplicate
     // keys.
-    let arguments = params.get("arguments").map_or("{}", RawValue::get).to_owned();
+    let arguments = params.take("arguments").map_or_else(|| "{}".to_owned(), String::from);
     let handler = CallHandler { connection, cx };
     match cx.era() {
         ProtocolEra::Legacy => handler.call(name, arguments).await,

@@ -55,6 +55,7 @@ struct LegacyHandshake {
     /// The negotiated version.
     version: ProtocolVersion,
     client: Arc<ClientProfile>,
+    /// The session in which the client is asked.
     session: Session,
 }
 
@@ -205,6 +206,7 @@ impl Connection {
         let mut result = self.server_config(client.ui);
         result.protocol_version = version.clone();
         let session = with_client_name(self.session.clone(), &client.name);
+        let session = self.attach_client(session, client.input, self.sink.clone());
         let handshake = LegacyHandshake { version, client: Arc::new(client), session };
         self.handshake.set(Handshake::Legacy(handshake)).map_err(|_| {
             let words = "the session is already initialized; open a new session instead";
@@ -262,26 +264,34 @@ impl Connection {
 
     /// Returns the session of a request.
     pub(super) fn request_session(&self, cx: &RequestContext) -> Session {
-        match self.legacy_handshake() {
-            Some(legacy) if Arc::ptr_eq(&legacy.client, &cx.client) => legacy.session.clone(),
-            _ => with_client_name(self.session.clone(), &cx.client.name),
-        }
+        with_client_name(self.session.clone(), &cx.client.name)
     }
 
     /// Returns the session of a legacy client's request; the client is asked while its call runs.
     pub(super) fn legacy_session(&self, cx: &RequestContext) -> Session {
-        let input = match self.transport {
+        let Some(legacy) = self.legacy_handshake() else {
             // Without a session, the client has no way to respond.
-            ClientTransport::Stateless => InputCapabilities::default(),
-            ClientTransport::Stdio | ClientTransport::HttpSession => cx.client.input,
+            let (session, input) = (self.request_session(cx), InputCapabilities::default());
+            return self.attach_client(session, input, cx.sink.clone());
         };
-        let client = LegacyClient::new(
-            Arc::clone(&self.outgoing),
-            cx.sink.clone(),
-            input,
-            self.can_ask(input),
-        );
-        client.attach_to(self.request_session(cx))
+        let session = legacy.session.clone();
+        let input = legacy.client.input;
+        // Over HTTP, questions go to the stream of their request.
+        match self.transport == ClientTransport::HttpSession && input.supports_any() {
+            true => self.attach_client(session, input, cx.sink.clone()),
+            false => session,
+        }
+    }
+
+    /// Returns the session in which the client is asked, through `sink`.
+    fn attach_client(
+        &self,
+        session: Session,
+        input: InputCapabilities,
+        sink: MessageSink,
+    ) -> Session {
+        let (outgoing, can_approve) = (Arc::clone(&self.outgoing), self.can_ask(input));
+        LegacyClient::new(outgoing, sink, input, can_approve).attach_to(session)
     }
 
     /// Returns true if the client's user approves calls: the host set no approver, and the client

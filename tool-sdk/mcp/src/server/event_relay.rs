@@ -16,7 +16,7 @@ use rmcp::model::{
     ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification,
 };
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 use tool_sdk_core::internal::LazyCancelToken;
 use tool_sdk_core::{CallId, EventKind, Pipeline, Subscription, ToolEvent};
 
@@ -55,15 +55,15 @@ impl EventRelay {
         running: impl Future<Output = T>,
         cancel: &LazyCancelToken,
     ) -> T {
-        let (finished, end) = oneshot::channel();
-        let mut forwarding = pin!(forward_events(self.events, self.target, end));
+        let finished = Notify::new();
+        let mut forwarding = pin!(forward_events(self.events, self.target, &finished));
         let mut running = pin!(running);
         let output = tokio::select! {
             biased;
             output = &mut running => output,
             () = &mut forwarding => return running.await,
         };
-        let _ = finished.send(());
+        finished.notify_one();
         // Mostly nothing is left.
         if forwarding.as_mut().now_or_never().is_none() {
             cancel.token().run_until_cancelled(forwarding).await;
@@ -72,11 +72,7 @@ impl EventRelay {
     }
 }
 
-async fn forward_events(
-    mut events: Subscription,
-    target: NotificationTarget,
-    mut end: oneshot::Receiver<()>,
-) {
+async fn forward_events(mut events: Subscription, target: NotificationTarget, finished: &Notify) {
     let mut notifier = Notifier { target, done: None, total: None, chunks: 0 };
     loop {
         tokio::select! {
@@ -86,7 +82,7 @@ async fn forward_events(
                 Some(event) => Box::pin(notifier.notify_event(event)).await,
                 None => return,
             },
-            _ = &mut end => return,
+            () = finished.notified() => return,
         }
     }
 }

@@ -53,6 +53,11 @@ impl InputCapabilities {
         }
     }
 
+    /// Returns true if the client can answer any question.
+    pub(super) fn supports_any(self) -> bool {
+        self != Self::default()
+    }
+
     /// Returns the first kind that the client does not support as an error.
     pub(super) fn check_supported(
         self,

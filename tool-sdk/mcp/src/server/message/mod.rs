@@ -268,15 +268,19 @@ impl Params {
         found.map(|(_, value)| &**value).filter(|value| value.get() != "null")
     }
 
+    /// Takes the text of a member out; `null` counts as absent.
+    pub(super) fn take(&mut self, name: &str) -> Option<Box<str>> {
+        self.get(name)?;
+        let at = self.0.iter().position(|(known, _)| known == name)?;
+        Some(self.0.swap_remove(at).1.into())
+    }
+
     /// Decodes one member.
     pub(super) fn member<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ErrorData> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        check_unambiguous(value.get())
-            .and_then(|()| serde_json::from_str(value.get()))
-            .map(Some)
-            .map_err(|error| {
-                ErrorData::invalid_params(format!("`params`: `{name}`: {error}"), None)
-            })
+        check_value(value).and_then(|()| serde_json::from_str(value.get())).map(Some).map_err(
+            |error| ErrorData::invalid_params(format!("`params`: `{name}`: {error}"), None),
+        )
     }
 
     /// Decodes a member that must be present.
@@ -291,7 +295,7 @@ impl Params {
         let members = self.0.iter().map(|(name, value)| (name.as_str(), &**value));
         self.0
             .iter()
-            .try_for_each(|(_, value)| check_unambiguous(value.get()))
+            .try_for_each(|(_, value)| check_value(value))
             .and_then(|()| T::deserialize(MapDeserializer::new(members)))
             .map_err(|error| {
                 let words =
@@ -305,6 +309,14 @@ impl Params {
             Ok(meta) => Ok(meta.unwrap_or_default().into()),
             Err(error) => Err(error.message.into_owned()),
         }
+    }
+}
+
+/// Fails if a value has duplicate keys.
+fn check_value(value: &RawValue) -> serde_json::Result<()> {
+    match value.get().starts_with(['{', '[']) {
+        true => check_unambiguous(value.get()),
+        false => Ok(()),
     }
 }
 

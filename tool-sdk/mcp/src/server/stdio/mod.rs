@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use self::line_reader::{InputLine, LineReader};
 pub(super) use self::line_writer::LineSender;
@@ -44,8 +44,8 @@ pub(super) async fn serve_streams(
     let mut writing = tokio::spawn(writer.run(write));
     let sink = MessageSink::Lines(sender.clone());
     let connection = Connection::new(server, None, ClientTransport::Stdio, sink.clone())?;
-    let mut serving =
-        StreamService { connection: Arc::new(connection), sink, requests: JoinSet::new() };
+    let serving =
+        StreamService { connection: Arc::new(connection), sink, requests: TaskTracker::new() };
     let served = tokio::select! {
         served = serving.read_messages(LineReader::new(read), &sender) => served,
         // The client does not read any more.
@@ -63,39 +63,32 @@ pub(super) async fn serve_streams(
 struct StreamService {
     connection: Arc<Connection>,
     sink: MessageSink,
-    /// The requests that run. They end with the connection.
-    requests: JoinSet<()>,
+    /// The requests that run. They end when the connection is closed.
+    requests: TaskTracker,
 }
 
 impl StreamService {
     /// Reads messages until the client closes its side.
     async fn read_messages(
-        &mut self,
+        &self,
         mut lines: LineReader<impl AsyncRead + Unpin>,
         output: &LineSender,
     ) -> io::Result<()> {
         loop {
-            let next_line = async {
-                // A client that does not read its responses is not read either.
-                output.ready().await;
-                lines.next_line().await
-            };
-            tokio::select! {
-                Some(_) = self.requests.join_next() => {}
-                line = next_line => match line {
-                    Ok(Some(InputLine::Whole(line))) => self.handle_line(line).await?,
-                    Ok(Some(InputLine::TooLong { front })) => {
-                        let refused = MessageError::too_long(front);
-                        self.respond(refused).await;
-                    }
-                    // A broken stream is a closed one.
-                    Ok(None) | Err(_) => return Ok(()),
-                },
+            // A client that does not read its responses is not read either.
+            output.ready().await;
+            match lines.next_line().await {
+                Ok(Some(InputLine::Whole(line))) => self.handle_line(line).await?,
+                Ok(Some(InputLine::TooLong { front })) => {
+                    self.respond(MessageError::too_long(front)).await;
+                }
+                // A broken stream is a closed one.
+                Ok(None) | Err(_) => return Ok(()),
             }
         }
     }
 
-    async fn handle_line(&mut self, line: &[u8]) -> io::Result<()> {
+    async fn handle_line(&self, line: &[u8]) -> io::Result<()> {
         if line.is_empty() {
             return Ok(());
         }
@@ -130,7 +123,7 @@ impl StreamService {
         Ok(())
     }
 
-    fn spawn_batch(&mut self, mut batch: Batch) {
+    fn spawn_batch(&self, mut batch: Batch) {
         let sink = self.sink.clone();
         self.requests.spawn(async move {
             batch.start();
@@ -146,19 +139,16 @@ impl StreamService {
         let _ = self.sink.send(response.into().text).await;
     }
 
-    /// Waits for the requests that run, cancels them after the grace period, and ends those that
-    /// go on nevertheless.
-    async fn close(&mut self) {
+    /// Waits for the requests that run, and cancels them after the grace period.
+    async fn close(&self) {
         self.connection.disconnect();
-        let is_finished = timeout(GRACE_PERIOD, self.join_requests()).await.is_ok();
+        self.requests.close();
+        let is_finished = timeout(GRACE_PERIOD, self.requests.wait()).await.is_ok();
         self.connection.close();
-        if !is_finished && timeout(CLOSE_TIMEOUT, self.join_requests()).await.is_err() {
-            self.requests.abort_all();
+        if !is_finished {
+            // A tool that blocks its thread does not end.
+            let _ = timeout(CLOSE_TIMEOUT, self.requests.wait()).await;
         }
-    }
-
-    async fn join_requests(&mut self) {
-        while self.requests.join_next().await.is_some() {}
     }
 }
 
