@@ -93,9 +93,10 @@ impl Drop for Http {
     }
 }
 
-/// Returns the message in an event stream.
+/// Returns the message of a response, which is JSON or an event stream.
 fn message(answer: &str) -> Value {
-    let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
+    let data = answer.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    let data = data.filter(|line| line.starts_with('{'));
     let message = data.filter_map(|data| serde_json::from_str(data).ok()).next();
     message.unwrap_or_else(|| panic!("no message in {answer}"))
 }
