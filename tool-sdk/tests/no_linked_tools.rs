@@ -10,16 +10,16 @@ use tracing::{Event, Metadata, Subscriber, span};
 
 /// Collects the messages of warnings.
 #[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<String>>);
+struct CapturedWarnings(Arc<Mutex<String>>);
 
-impl Visit for Warnings {
+impl Visit for CapturedWarnings {
     fn record_debug(&mut self, _: &Field, value: &dyn fmt::Debug) {
         write!(self.0.lock().expect("no test panics with it"), "{value:?}")
             .expect("it is a string");
     }
 }
 
-impl Subscriber for Warnings {
+impl Subscriber for CapturedWarnings {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         *metadata.level() == tracing::Level::WARN
     }
@@ -43,7 +43,7 @@ impl Subscriber for Warnings {
 
 #[test]
 fn empty_registry_warns_and_names_the_macro() {
-    let warnings = Warnings::default();
+    let warnings = CapturedWarnings::default();
     let registry = tracing::subscriber::with_default(warnings.clone(), Registry::linked);
     assert!(registry.expect("there are no conflicts").is_empty());
     let text = warnings.0.lock().expect("no test panics with it");

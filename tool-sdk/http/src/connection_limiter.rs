@@ -128,13 +128,13 @@ impl ConnectionSlot {
     /// Marks a request as running as soon as its body is read.
     pub(super) fn track_request(self: &Arc<Self>, request: Request<Body>) -> Request<Body> {
         let slot = Arc::clone(self);
-        request.map(|body| Body::new(RequestBody { body, slot }))
+        request.map(|body| Body::new(TrackedBody { body, slot: Some(slot), _running: None }))
     }
 
     /// Marks the request as ended when the body of its response is dropped.
     pub(super) fn track_response(self: &Arc<Self>, response: Response<Body>) -> Response<Body> {
-        let guard = RunningGuard(Arc::clone(self));
-        response.map(|body| Body::new(ResponseBody { body, _guard: guard }))
+        let running = RunningGuard(Arc::clone(self));
+        response.map(|body| Body::new(TrackedBody { body, slot: None, _running: Some(running) }))
     }
 }
 
@@ -182,13 +182,15 @@ impl Drop for RunningGuard {
     }
 }
 
-/// The body of a request. The request runs once all of it was read.
-struct RequestBody {
+/// The body of a request, which runs once all of it was read, or of its response.
+struct TrackedBody {
     body: Body,
-    slot: Arc<ConnectionSlot>,
+    /// The slot of a request.
+    slot: Option<Arc<ConnectionSlot>>,
+    _running: Option<RunningGuard>,
 }
 
-impl HttpBody for RequestBody {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -197,41 +199,15 @@ impl HttpBody for RequestBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        if frame.is_none() {
-            self.slot.activity.is_running.store(true, Ordering::Relaxed);
+        if let (None, Some(slot)) = (&frame, &self.slot) {
+            slot.activity.is_running.store(true, Ordering::Relaxed);
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        // The end must be read.
-        false
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// The body of a response.
-struct ResponseBody {
-    body: Body,
-    _guard: RunningGuard,
-}
-
-impl HttpBody for ResponseBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        // The end of a request must be read.
+        self.slot.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

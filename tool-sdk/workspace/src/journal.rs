@@ -50,7 +50,7 @@ type Identity = (u64, u64);
 /// The content of a journal.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct JournalRecord {
     version: u32,
     /// For people; the identity decides.
     root: PathBuf,
@@ -97,7 +97,7 @@ impl JournalEntry {
         durable: bool,
     ) -> io::Result<Option<Self>> {
         let Some(root) = single_root(staged) else { return Ok(None) };
-        let record = serde_json::to_vec(&Record::new(root, staged)?)?;
+        let record = serde_json::to_vec(&JournalRecord::new(root, staged)?)?;
         ensure_private_folder(folder)?;
         let path = folder.join(format!("{:016x}.{SUFFIX}", random_number()));
         let unfinished = path.with_extension(UNFINISHED_SUFFIX);
@@ -126,7 +126,7 @@ impl JournalEntry {
     }
 }
 
-impl Record {
+impl JournalRecord {
     fn new(root: &Root, staged: &[StagedFile]) -> io::Result<Self> {
         let mut record = Self {
             version: VERSION,
@@ -236,7 +236,7 @@ fn journals(folder: &Path, suffix: &str) -> Vec<PathBuf> {
 
 /// Opens a journal whose process does not run any more, with its record if it is valid; `None` when
 /// the process runs or the file is not private.
-fn open_abandoned(path: &Path) -> Option<(File, Option<Record>)> {
+fn open_abandoned(path: &Path) -> Option<(File, Option<JournalRecord>)> {
     check_private(path, |it| it.is_file()).ok()?;
     let file = open_options().read(true).open(path).ok()?;
     let metadata = file.metadata().ok()?;
@@ -251,25 +251,25 @@ fn open_abandoned(path: &Path) -> Option<(File, Option<Record>)> {
     let mut bytes = Vec::new();
     (&file).take(MAX_JOURNAL_BYTES).read_to_end(&mut bytes).ok()?;
     let record = serde_json::from_slice(&bytes).ok();
-    Some((file, record.filter(|record: &Record| record.version == VERSION)))
+    Some((file, record.filter(|record: &JournalRecord| record.version == VERSION)))
 }
 
 /// The state of a file of an interrupted transaction.
 struct FoundFile<'r> {
     record: &'r FileRecord,
     dir: Arc<Dir>,
-    current: Option<Content>,
+    current: Option<FileContent>,
     /// The temporary file, if it still has the new content.
-    next: Option<Content>,
+    next: Option<FileContent>,
     is_replaced: bool,
 }
 
-struct Content {
+struct FileContent {
     bytes: Vec<u8>,
     is_link: bool,
 }
 
-impl Record {
+impl JournalRecord {
     fn recover(&self, root: &Root) -> Result<(), String> {
         let folders = self.open_folders(root)?;
         let _locks = DirLocks::acquire(&folders, &mut LockTimeout::default(), &|| false);
@@ -336,7 +336,7 @@ impl Record {
             read_content(dir, name).map_err(|error| self.describe(record, &error.to_string()))
         };
         let current = read(&record.name)?;
-        let found = current.as_ref().map(Content::digest);
+        let found = current.as_ref().map(FileContent::digest);
         let is_replaced = found == record.after;
         if !is_replaced && found != record.before {
             return Err(self.describe(record, "is neither as before the change nor as after it"));
@@ -395,28 +395,28 @@ impl FoundFile<'_> {
     }
 }
 
-impl Content {
+impl FileContent {
     fn digest(&self) -> String {
         digest(&self.bytes, self.is_link)
     }
 }
 
 /// Reads a file, or the target of a symbolic link; `None` when there is nothing.
-fn read_content(dir: &Dir, name: &str) -> io::Result<Option<Content>> {
+fn read_content(dir: &Dir, name: &str) -> io::Result<Option<FileContent>> {
     let metadata = match dir.symlink_metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         metadata => metadata?,
     };
     if metadata.is_symlink() {
         let target = dir.read_link_contents(name)?.into_os_string().into_encoded_bytes();
-        return Ok(Some(Content { bytes: target, is_link: true }));
+        return Ok(Some(FileContent { bytes: target, is_link: true }));
     }
     if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
         return Err(io::Error::other("is no file of usual size"));
     }
     let mut bytes = Vec::new();
     open_entry(dir, name.as_ref())?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
-    Ok(Some(Content { bytes, is_link: false }))
+    Ok(Some(FileContent { bytes, is_link: false }))
 }
 
 /// Returns the hash of a content, or of the target of a link.

@@ -170,7 +170,7 @@ async fn other_versions_know_no_batches() {
         let body = answer.split("\r\n\r\n").nth(1).unwrap();
         assert!(is_refused(&serde_json::from_str(body).unwrap()), "{version}");
     }
-    // Nobody has begun a session, or will with this.
+    // A batch cannot begin a session.
     let hello = json!({
         "protocolVersion": VERSION, "capabilities": {},
         "clientInfo": { "name": "by-hand", "version": "1" },

@@ -51,6 +51,16 @@ fn request(id: u64, name: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call(name) })
 }
 
+/// The headers of [`stateless_request`] for the tool `stay`.
+const STATELESS: &str =
+    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: stay\r\n";
+
+fn stateless_request(name: &str) -> Value {
+    let mut request = request(1, name);
+    request["params"]["_meta"] = modern();
+    request
+}
+
 fn taken_back(id: u64) -> Value {
     json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id },
@@ -91,37 +101,37 @@ async fn a_peer_gives_up_one_of_its_calls_over_http() {
     is_given_up(&other).await;
 }
 
-// A stateless request ends with its connection, before its first event and after it.
+// A stateless request is cancelled when its client disconnects, before its first event.
 #[tokio::test]
 async fn a_client_that_disconnects_cancels_its_stateless_request() {
     let (server, mut given) = giving(Session::default());
     let served = Served::start(&server).await;
-    for token in [None, Some("p")] {
-        let mut call = request(1, "stay");
-        call["params"]["_meta"] = modern();
-        if let Some(token) = token {
-            call["params"]["_meta"]["progressToken"] = json!(token);
-        }
-        let head =
-            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: stay\r\n";
-        let call = call.to_string();
-        let mut asking = Box::pin(served.ask("POST", ADA, head, &call));
-        let cx = tokio::select! {
-            cx = stays(&mut given) => cx,
-            answer = &mut asking => panic!("{answer}"),
-        };
-        if token.is_some() {
-            cx.progress(1, None, "a step");
-            let mut waiting =
-                Box::pin(async { tokio::time::sleep(Duration::from_millis(20)).await });
-            tokio::select! {
-                () = &mut waiting => {}
-                answer = &mut asking => panic!("{answer}"),
-            }
-        }
-        drop(asking);
-        is_given_up(&cx).await;
-    }
+    let call = stateless_request("stay").to_string();
+    let mut asking = Box::pin(served.ask("POST", ADA, STATELESS, &call));
+    let cx = tokio::select! {
+        cx = stays(&mut given) => cx,
+        answer = &mut asking => panic!("{answer}"),
+    };
+    drop(asking);
+    is_given_up(&cx).await;
+}
+
+// The same after the first event.
+#[tokio::test]
+async fn a_client_that_leaves_an_event_stream_cancels_its_stateless_request() {
+    let (server, mut given) = giving(Session::default());
+    let served = Served::start(&server).await;
+    let mut call = stateless_request("stay");
+    call["params"]["_meta"]["progressToken"] = json!("p");
+    let calling = async {
+        let cx = stays(&mut given).await;
+        cx.progress(1, None, "a step");
+        cx
+    };
+    let (mut stream, cx) = tokio::join!(served.begin_stateless(ADA, STATELESS, &call), calling);
+    assert_eq!(next(&mut stream).await["method"], "notifications/progress");
+    drop(stream);
+    is_given_up(&cx).await;
 }
 
 // Its calls end with a session, and not only once rmcp has waited for them; those of others go on.

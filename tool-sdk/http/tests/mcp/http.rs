@@ -113,6 +113,24 @@ impl Served {
         self.stream(&head).await
     }
 
+    /// The event stream of a stateless request, line by line; `more` are further lines of its head.
+    pub(crate) async fn begin_stateless(
+        &self,
+        token: &str,
+        more: &str,
+        message: &Value,
+    ) -> Lines<BufReader<TcpStream>> {
+        let body = message.to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{more}\
+             Content-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream(&head).await
+    }
+
     /// What a session was told after an event, line by line; the status comes first.
     pub(crate) async fn take_up(
         &self,

@@ -295,9 +295,9 @@ async fn a_modern_result_says_of_which_server_it_is() {
     }
 }
 
-struct Broken;
+struct PanickingProvider;
 
-impl PromptProvider for Broken {
+impl PromptProvider for PanickingProvider {
     fn list(&self) -> Vec<PromptDefinition> {
         panic!("no list")
     }
@@ -319,7 +319,7 @@ impl PromptProvider for Broken {
 #[tokio::test]
 async fn a_provider_that_panics_fails_one_request() {
     let pipeline = Pipeline::new(Registry::default());
-    let server = Server::new(pipeline, Session::default()).with_prompts(Broken);
+    let server = Server::new(pipeline, Session::default()).with_prompts(PanickingProvider);
     let served = Served::start(&server).await;
     let session = served.open(ADA).await;
     let mut peer = Peer::legacy(&server, json!({})).await;

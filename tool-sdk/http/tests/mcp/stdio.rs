@@ -4,9 +4,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::*;
 
-// A key that stands there twice is refused by the tool, whichever way the call goes.
+// The tool refuses duplicate keys in its arguments, in both eras.
 #[tokio::test]
-async fn arguments_are_read_as_they_were_written() {
+async fn refuses_duplicate_keys_in_arguments() {
     let twice = |meta: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{{"name":"add","arguments":{{"a":1,"a":2,"b":3}}{meta}}}}}"#
@@ -17,21 +17,21 @@ async fn arguments_are_read_as_they_were_written() {
     for meta in ["", r#","_meta":{}"#, r#","_meta":{"progressToken":1}"#] {
         let mut peer = Peer::legacy(&server, json!({})).await;
         peer.request("ping", json!({})).await;
-        refuses(&mut peer, &twice(meta)).await;
+        check_refused(&mut peer, &twice(meta)).await;
     }
-    refuses(&mut Peer::modern(&server, json!({})), &twice(modern)).await;
+    check_refused(&mut Peer::modern(&server, json!({})), &twice(modern)).await;
 }
 
-async fn refuses(peer: &mut Peer, line: &str) {
+async fn check_refused(peer: &mut Peer, line: &str) {
     peer.send_line(line).await;
     let answer = peer.receive_response_to("x").await;
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     assert!(text(&answer["result"]).contains("twice"), "{answer}");
 }
 
-// What is wrong with a line concerns that line alone.
+// An invalid line gets an error, and the server reads on.
 #[tokio::test]
-async fn a_line_that_is_no_request_is_answered_and_the_next_one_read() {
+async fn answers_an_invalid_line_with_an_error_and_reads_on() {
     let long = "x".repeat(5 * 1024 * 1024);
     let server = server();
     let mut peer = Peer::legacy(&server, json!({})).await;
@@ -55,15 +55,15 @@ async fn a_line_that_is_no_request_is_answered_and_the_next_one_read() {
         let shown = &line[..line.len().min(80)];
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{shown}");
     }
-    // Nothing is answered to what wants no answer.
+    // An invalid notification gets no response.
     peer.send_line(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":5}"#).await;
     assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
     assert_eq!(peer.hang_up().await, Vec::<Value>::new());
 }
 
-// A request of the protocol with wrong parameters is not one that there is not.
+// Invalid parameters are an error of their own, not an unknown method.
 #[tokio::test]
-async fn wrong_parameters_are_told_from_an_unknown_method() {
+async fn distinguishes_invalid_parameters_from_an_unknown_method() {
     let server = server();
     let mut peer = Peer::legacy(&server, json!({})).await;
     for (method, params) in [
@@ -79,7 +79,7 @@ async fn wrong_parameters_are_told_from_an_unknown_method() {
         let words = answer["error"]["message"].as_str().unwrap();
         assert!(words.contains("`params`"), "{method}: {words}");
     }
-    // What is not announced is not there.
+    // A method whose capability the server does not announce is unknown.
     for method in ["resources/subscribe", "resources/unsubscribe"] {
         let answer = peer.request(method, json!({ "uri": "a:b" })).await;
         assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
@@ -94,9 +94,9 @@ async fn wrong_parameters_are_told_from_an_unknown_method() {
     }
 }
 
-// Whoever is answered under one id could not tell two answers apart.
+// A client could not tell two responses with one id apart.
 #[tokio::test]
-async fn an_id_that_is_open_is_not_given_again() {
+async fn refuses_the_id_of_a_request_in_flight() {
     let (server, gate, _) = request_limits::gate();
     for params in [json!({ "name": "wait" }), json!({ "name": "wait", "_meta": {} })] {
         let server = server.clone();
@@ -112,9 +112,9 @@ async fn an_id_that_is_open_is_not_given_again() {
     }
 }
 
-// A tool that blocks its thread stops nobody else where there is another thread.
+// On a runtime with several threads, a tool that blocks its thread delays no other request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_blocks_stops_no_other_request() {
+async fn answers_other_requests_while_a_tool_blocks_its_thread() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = Arc::new(std::sync::Mutex::new(wait));
     let block =
@@ -137,9 +137,9 @@ async fn a_tool_that_blocks_stops_no_other_request() {
     assert_eq!(text(&peer.receive_response(blocked).await["result"]), "it went on");
 }
 
-// What a host reads who starts the server with the wrong client.
+// A host that starts the server with the wrong client reads this error.
 #[tokio::test]
-async fn a_peer_that_does_not_begin_is_told_of_in_a_sentence() {
+async fn serving_fails_if_the_client_begins_with_a_response() {
     let line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
     let (ours, theirs) = tokio::io::duplex(1024);
     let (read, write) = tokio::io::split(theirs);
@@ -151,9 +151,9 @@ async fn a_peer_that_does_not_begin_is_told_of_in_a_sentence() {
     assert!(!error.contains(['{', '(']), "{error}");
 }
 
-// 4.1 of JSON-RPC: who tells something before it begins is told nothing, and may begin.
+// JSON-RPC 4.1: notifications get no response, also before the handshake.
 #[tokio::test]
-async fn what_is_told_before_the_beginning_is_passed_over() {
+async fn ignores_notifications_before_the_handshake() {
     let (ours, theirs) = tokio::io::duplex(4096);
     let (read, write) = tokio::io::split(theirs);
     let _serving = tokio::spawn(server().serve(read, write));
@@ -171,9 +171,9 @@ async fn what_is_told_before_the_beginning_is_passed_over() {
     assert!(answer.contains(r#""id":1,"result""#), "{answer}");
 }
 
-// Everything that came at once is answered, whatever came between.
+// The server answers every line of one read, also between invalid lines.
 #[tokio::test]
-async fn a_batch_of_lines_is_answered_line_by_line() {
+async fn answers_every_line_of_one_read() {
     let server = server();
     let mut peer = Peer::legacy(&server, json!({})).await;
     let mut lines = String::new();
@@ -194,14 +194,14 @@ async fn a_batch_of_lines_is_answered_line_by_line() {
     }
 }
 
-// Whoever writes much before reading anything is served.
+// A client may send many long requests before it reads a response.
 #[tokio::test]
-async fn answers_wait_for_a_peer_that_writes_first() {
+async fn keeps_responses_for_a_client_that_writes_first() {
     let long = "x".repeat(400_000);
     let server = server();
     let mut peer = Peer::legacy(&server, json!({})).await;
     for n in 0..20 {
-        // The answer tells the peer of its key, so it is long as well.
+        // The response quotes the unknown key, so it is long as well.
         let params = json!({ "name": "add", "arguments": { (long.as_str()): n } });
         peer.send("tools/call", params).await;
     }
@@ -210,9 +210,9 @@ async fn answers_wait_for_a_peer_that_writes_first() {
     }
 }
 
-// A list of several pages is the same list, however often it is asked for.
+// The pages of a long list hold every tool once, in the order of their names.
 #[tokio::test]
-async fn a_long_list_is_told_page_by_page() {
+async fn lists_many_tools_in_pages() {
     let mut registry = Registry::builder();
     for nth in 0..1001 {
         let name = ToolName::new(format!("tool_{nth:04}")).unwrap();

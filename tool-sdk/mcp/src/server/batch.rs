@@ -13,12 +13,12 @@ use rmcp::model::{ErrorData, RequestId};
 use serde::de::IgnoredAny;
 
 use super::connection::Connection;
-use super::dispatch::{Dispatched, RunningRequest};
+use super::dispatch::{DispatchedRequest, RunningRequest};
 use super::message::{
     ClientMessage, MessageError, duplicate_id_error, parse_message, too_many_requests_error,
 };
 use super::message_sink::MessageSink;
-use super::response::Response;
+use super::response::JsonRpcResponse;
 use crate::json_rpc::{BatchMessages, MAX_BATCH_MESSAGES};
 
 /// The maximum size of the collected responses of a batch. Beyond it, its remaining requests are
@@ -40,7 +40,7 @@ pub(super) struct Batch {
 }
 
 /// A running request and its id.
-type RunningEntry = Pin<Box<dyn Future<Output = (RequestId, Option<Response>)> + Send>>;
+type RunningEntry = Pin<Box<dyn Future<Output = (RequestId, Option<JsonRpcResponse>)> + Send>>;
 
 impl Batch {
     /// Dispatches the messages of a batch in their order.
@@ -76,10 +76,10 @@ impl Batch {
                         (!ids.insert(id.clone())).then(duplicate_id_error)
                     };
                     match refused {
-                        Some(error) => batch.push(Response::error(Some(&id), &error)),
+                        Some(error) => batch.push(JsonRpcResponse::error(Some(&id), &error)),
                         None => match connection.begin_request(request, sink.clone(), user_agent) {
-                            Dispatched::Answered(response) => batch.push(response),
-                            Dispatched::Running { request, .. } => {
+                            DispatchedRequest::Answered(response) => batch.push(response),
+                            DispatchedRequest::Running { request, .. } => {
                                 batch.queued.push_back((id, request));
                             }
                         },
@@ -95,17 +95,17 @@ impl Batch {
         Ok(batch)
     }
 
-    fn push(&mut self, response: Response) {
+    fn push(&mut self, response: JsonRpcResponse) {
         self.size += response.text.len();
         self.responses.push_back(response.text);
     }
 
     /// Adds the response of a request, or an error in its place if there is no room for it. A
     /// cancelled request has no response.
-    fn push_ended(&mut self, (id, response): (RequestId, Option<Response>)) {
+    fn push_ended(&mut self, (id, response): (RequestId, Option<JsonRpcResponse>)) {
         match response {
             Some(_) if self.size > MAX_RESPONSE_BYTES => {
-                self.push(Response::error(Some(&id), &too_many_requests_error()));
+                self.push(JsonRpcResponse::error(Some(&id), &too_many_requests_error()));
             }
             Some(response) => self.push(response),
             None => {}
@@ -116,7 +116,7 @@ impl Batch {
     pub(super) fn start(&mut self) {
         while let Some((id, request)) = self.queued.pop_front() {
             if self.size > MAX_RESPONSE_BYTES {
-                self.push(Response::error(Some(&id), &too_many_requests_error()));
+                self.push(JsonRpcResponse::error(Some(&id), &too_many_requests_error()));
                 continue;
             }
             self.running.push(Box::pin(async move { (id, request.await) }));

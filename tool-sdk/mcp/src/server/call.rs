@@ -28,7 +28,7 @@ use super::input::{
 };
 use super::listing::ProtocolEra;
 use super::log_threshold::log_severity;
-use super::message::Params;
+use super::message::MessageParams;
 use super::request_context::{CancelOnDrop, RequestContext};
 use super::response::{HandlerResult, outcome_text};
 use super::result::to_call_result;
@@ -46,7 +46,7 @@ fn client_args<'a>(text: impl Into<Cow<'a, str>>) -> RawArgs<'a> {
 /// Calls a tool, or resumes a suspended call.
 pub(super) async fn call_tool(
     connection: &Connection,
-    mut params: Params,
+    mut params: MessageParams,
     cx: &RequestContext,
 ) -> HandlerResult {
     let name: String = params.required("name")?;

@@ -24,7 +24,7 @@ use super::input::InputCapabilities;
 use super::legacy_client::LegacyClient;
 use super::listing::ProtocolEra;
 use super::log_threshold::LogThreshold;
-use super::message::{ClientMessage, ClientRequest, Params};
+use super::message::{ClientMessage, ClientRequest, MessageParams};
 use super::message_sink::MessageSink;
 use super::outgoing_requests::OutgoingRequests;
 use super::request_context::{ClientProfile, RequestContext};
@@ -43,7 +43,7 @@ pub(super) enum ClientTransport {
 }
 
 /// How the connection began.
-enum Handshake {
+enum ClientHandshake {
     /// With `initialize`.
     Legacy(LegacyHandshake),
     /// With a request that states its protocol version, as all further ones must.
@@ -65,7 +65,7 @@ pub(super) struct Connection {
     pub(super) principal: PrincipalKey,
     transport: ClientTransport,
     session: Session,
-    handshake: OnceLock<Handshake>,
+    handshake: OnceLock<ClientHandshake>,
     /// Whether the client has sent `notifications/initialized`.
     is_initialized: AtomicBool,
     pub(super) log_threshold: LogThreshold,
@@ -101,7 +101,7 @@ impl Connection {
         let closed = CancellationToken::new();
         let handshake = OnceLock::new();
         if transport == ClientTransport::Stateless {
-            let _ = handshake.set(Handshake::Modern);
+            let _ = handshake.set(ClientHandshake::Modern);
         }
         Ok(Self {
             server,
@@ -153,13 +153,13 @@ impl Connection {
 
     fn legacy_handshake(&self) -> Option<&LegacyHandshake> {
         match self.handshake.get() {
-            Some(Handshake::Legacy(handshake)) => Some(handshake),
+            Some(ClientHandshake::Legacy(handshake)) => Some(handshake),
             _ => None,
         }
     }
 
     /// Handles a message that gets no response.
-    pub(super) fn handle_notification(self: &Arc<Self>, method: &str, params: &Params) {
+    pub(super) fn handle_notification(self: &Arc<Self>, method: &str, params: &MessageParams) {
         match method {
             "notifications/cancelled" => {
                 let cancelled = params.decode::<CancelledNotificationParam>(method);
@@ -194,7 +194,7 @@ impl Connection {
     /// Negotiates the protocol version and keeps what the client says about itself.
     pub(super) fn initialize(
         &self,
-        params: &Params,
+        params: &MessageParams,
         user_agent: Option<&str>,
     ) -> Result<InitializeResult, ErrorData> {
         let params = params
@@ -208,7 +208,7 @@ impl Connection {
         let session = with_client_name(self.session.clone(), &client.name);
         let session = self.attach_client(session, client.input, self.sink.clone());
         let handshake = LegacyHandshake { version, client: Arc::new(client), session };
-        self.handshake.set(Handshake::Legacy(handshake)).map_err(|_| {
+        self.handshake.set(ClientHandshake::Legacy(handshake)).map_err(|_| {
             let words = "the session is already initialized; open a new session instead";
             ErrorData::invalid_request(words, None)
         })?;
@@ -256,7 +256,7 @@ impl Connection {
         };
         if !is_discover && legacy.is_none() {
             // A client may discover the server before it decides how to begin.
-            let _ = self.handshake.set(Handshake::Modern);
+            let _ = self.handshake.set(ClientHandshake::Modern);
         }
         let cancel = LazyCancelToken::default();
         Ok(RequestContext { id: request.id.clone(), meta, version, client, sink, cancel })
@@ -355,7 +355,7 @@ impl Connection {
 
 /// Returns the error that names the capability that does not match the protocol, for the author of
 /// the client.
-fn describe_bad_capability(params: &Params) -> Option<ErrorData> {
+fn describe_bad_capability(params: &MessageParams) -> Option<ErrorData> {
     let capabilities: JsonObject = params.member("capabilities").ok()??;
     capabilities.into_iter().find_map(|(name, value)| {
         let alone = JsonObject::from_iter([(name.clone(), value)]);

@@ -24,24 +24,24 @@ use super::call;
 use super::connection::Connection;
 use super::in_flight::InFlightGuard;
 use super::listing::{LIST_TTL_MS, ProtocolEra};
-use super::message::{ClientRequest, Params};
+use super::message::{ClientRequest, MessageParams};
 use super::message_sink::MessageSink;
 use super::request_context::{CancelOnDrop, RequestContext};
-use super::response::{HandlerResult, Response, ResultText, result_text};
+use super::response::{HandlerResult, JsonRpcResponse, ResultText, result_text};
 
 /// The methods that 2026-07-28 removed.
 const REMOVED_METHODS: &[&str] =
     &["initialize", "logging/setLevel", "ping", "resources/subscribe", "resources/unsubscribe"];
 
 /// A request that was dispatched.
-pub(super) enum Dispatched {
+pub(super) enum DispatchedRequest {
     /// It has its response.
-    Answered(Response),
+    Answered(JsonRpcResponse),
     /// It has to be run. A cancelled request gets no response.
     Running { request: RunningRequest, cancel: LazyCancelToken },
 }
 
-pub(super) type RunningRequest = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
+pub(super) type RunningRequest = Pin<Box<dyn Future<Output = Option<JsonRpcResponse>> + Send>>;
 
 impl Connection {
     /// Dispatches a request. Messages that belong to it go to `sink`.
@@ -50,12 +50,12 @@ impl Connection {
         request: ClientRequest,
         sink: MessageSink,
         user_agent: Option<&str>,
-    ) -> Dispatched {
+    ) -> DispatchedRequest {
         let id = request.id.clone();
         tracing::debug!(%id, method = request.method, "received a request");
         self.dispatch(request, sink, user_agent).unwrap_or_else(|error| {
             tracing::debug!(%id, error = %error.message, "refused a request");
-            Dispatched::Answered(Response::error(Some(&id), &error))
+            DispatchedRequest::Answered(JsonRpcResponse::error(Some(&id), &error))
         })
     }
 
@@ -64,7 +64,7 @@ impl Connection {
         mut request: ClientRequest,
         sink: MessageSink,
         user_agent: Option<&str>,
-    ) -> Result<Dispatched, ErrorData> {
+    ) -> Result<DispatchedRequest, ErrorData> {
         if !self.is_stateless() {
             self.in_flight.check_free(&request.id)?;
         }
@@ -90,11 +90,16 @@ impl Connection {
                 }
             }
         };
-        Ok(Dispatched::Answered(Response::new(&request.id, result)))
+        Ok(DispatchedRequest::Answered(JsonRpcResponse::new(&request.id, result)))
     }
 
     /// Returns the result of a request that is answered at once.
-    fn answer(&self, method: &str, params: &Params, cx: &RequestContext) -> Option<HandlerResult> {
+    fn answer(
+        &self,
+        method: &str,
+        params: &MessageParams,
+        cx: &RequestContext,
+    ) -> Option<HandlerResult> {
         let result = match method {
             "ping" => Ok(ServerResult::EmptyResult(EmptyResult {})),
             "server/discover" => Ok(self.discover(cx)),
@@ -120,7 +125,7 @@ impl Connection {
         self: &Arc<Self>,
         request: ClientRequest,
         cx: RequestContext,
-    ) -> Result<Dispatched, ErrorData> {
+    ) -> Result<DispatchedRequest, ErrorData> {
         // Over HTTP, stateless requests of several clients may have the same id.
         let guard = match self.is_stateless() {
             true => None,
@@ -128,7 +133,7 @@ impl Connection {
         };
         let cancel = cx.cancel.clone();
         let request = Box::pin(Arc::clone(self).run(request, cx, guard));
-        Ok(Dispatched::Running { request, cancel })
+        Ok(DispatchedRequest::Running { request, cancel })
     }
 
     /// Runs a request until it has its response or is cancelled.
@@ -137,7 +142,7 @@ impl Connection {
         request: ClientRequest,
         cx: RequestContext,
         guard: Option<InFlightGuard>,
-    ) -> Option<Response> {
+    ) -> Option<JsonRpcResponse> {
         // A client that disconnects drops this future.
         let mut cancel_on_drop = CancelOnDrop::new(cx.cancel.clone());
         let permit = match &*request.method {
@@ -148,7 +153,7 @@ impl Connection {
             Ok(permit) => permit,
             Err(error) => {
                 let is_refused = !cx.cancel.is_cancelled() || self.closed.is_cancelled();
-                return is_refused.then(|| Response::error(Some(&cx.id), &error));
+                return is_refused.then(|| JsonRpcResponse::error(Some(&cx.id), &error));
             }
         };
         // Boxed, because this future is moved while it is small.
@@ -164,10 +169,15 @@ impl Connection {
         };
         cancel_on_drop.disarm();
         drop((permit, guard));
-        (!cx.cancel.is_cancelled()).then(|| Response::new(&cx.id, result))
+        (!cx.cancel.is_cancelled()).then(|| JsonRpcResponse::new(&cx.id, result))
     }
 
-    async fn handle(&self, method: &str, params: &Params, cx: &RequestContext) -> HandlerResult {
+    async fn handle(
+        &self,
+        method: &str,
+        params: &MessageParams,
+        cx: &RequestContext,
+    ) -> HandlerResult {
         let result = match method {
             "prompts/get" => self.get_prompt(params, cx).await?,
             "resources/read" => self.read_resource(params, cx).await?,
@@ -191,13 +201,13 @@ impl Connection {
         ServerResult::DiscoverResult(result.with_ttl_ms(LIST_TTL_MS))
     }
 
-    fn set_level(&self, params: &Params) -> Result<ServerResult, ErrorData> {
+    fn set_level(&self, params: &MessageParams) -> Result<ServerResult, ErrorData> {
         let params = params.decode::<SetLevelRequestParams>("logging/setLevel")?;
         self.log_threshold.set(params.level);
         Ok(ServerResult::EmptyResult(EmptyResult {}))
     }
 
-    fn list_tools(&self, params: &Params, cx: &RequestContext) -> HandlerResult {
+    fn list_tools(&self, params: &MessageParams, cx: &RequestContext) -> HandlerResult {
         let cursor: Option<String> = params.member("cursor")?;
         let (view, listing) = (self.toolset_view(), &self.server.listing);
         if cx.era() == ProtocolEra::Legacy
@@ -213,7 +223,7 @@ impl Connection {
     fn list(
         &self,
         method: &str,
-        params: &Params,
+        params: &MessageParams,
         cx: &RequestContext,
     ) -> Result<ServerResult, ErrorData> {
         // No page has a cursor, but one that is no text is an error.
@@ -228,14 +238,14 @@ impl Connection {
         }
     }
 
-    fn subscribe(&self, params: &Params) -> Result<ServerResult, ErrorData> {
+    fn subscribe(&self, params: &MessageParams) -> Result<ServerResult, ErrorData> {
         self.check_resource_updates("resources/subscribe")?;
         let params = params.decode::<SubscribeRequestParams>("resources/subscribe")?;
         self.subscriptions.subscribe(params.uri)?;
         Ok(ServerResult::EmptyResult(EmptyResult {}))
     }
 
-    fn unsubscribe(&self, params: &Params) -> Result<ServerResult, ErrorData> {
+    fn unsubscribe(&self, params: &MessageParams) -> Result<ServerResult, ErrorData> {
         self.check_resource_updates("resources/unsubscribe")?;
         let params = params.decode::<UnsubscribeRequestParams>("resources/unsubscribe")?;
         self.subscriptions.unsubscribe(&params.uri);

@@ -27,7 +27,7 @@ const MAX_LISTENERS: usize = 256;
 
 /// The requests in flight of one client.
 pub(super) struct InFlightRequests {
-    state: Mutex<State>,
+    state: Mutex<InFlightState>,
     permits: Arc<Semaphore>,
     listeners: Arc<Semaphore>,
     waiting_bytes: AtomicUsize,
@@ -45,7 +45,7 @@ impl Default for InFlightRequests {
 }
 
 #[derive(Default)]
-struct State {
+struct InFlightState {
     requests: HashMap<RequestId, LazyCancelToken>,
     /// When the last request ended.
     last_ended: Option<Instant>,
@@ -132,7 +132,7 @@ impl InFlightRequests {
         self.lock_state().requests.is_empty()
     }
 
-    fn lock_state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, InFlightState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

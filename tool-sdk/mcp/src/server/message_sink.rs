@@ -17,11 +17,11 @@ pub(super) enum MessageSink {
 
 /// The client is gone, or the stream has ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Disconnected;
+pub(super) struct ClientDisconnected;
 
 impl MessageSink {
     /// Sends one message, which is JSON in one line. Waits while the client reads slowly.
-    pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), Disconnected> {
+    pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), ClientDisconnected> {
         match self {
             Self::Lines(lines) => lines.send(message).await,
             Self::Events(events) => events.send(&message).await,
@@ -31,9 +31,9 @@ impl MessageSink {
     pub(super) async fn send_message(
         &self,
         message: &ServerJsonRpcMessage,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ClientDisconnected> {
         // Protocol types have string keys only, so they always serialize.
-        self.send(serde_json::to_vec(message).map_err(|_| Disconnected)?).await
+        self.send(serde_json::to_vec(message).map_err(|_| ClientDisconnected)?).await
     }
 
     /// Sends a notification. Over stdio it is a write of its own: clients that read the last progress
@@ -41,9 +41,9 @@ impl MessageSink {
     pub(super) async fn notify(
         &self,
         notification: ServerNotification,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ClientDisconnected> {
         let notification = ServerJsonRpcMessage::notification(notification);
-        let message = serde_json::to_vec(&notification).map_err(|_| Disconnected)?;
+        let message = serde_json::to_vec(&notification).map_err(|_| ClientDisconnected)?;
         match self {
             Self::Lines(lines) => lines.send_alone(message).await,
             Self::Events(events) => events.send(&message).await,

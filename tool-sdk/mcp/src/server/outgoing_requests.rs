@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::message_sink::{Disconnected, MessageSink};
+use super::message_sink::{ClientDisconnected, MessageSink};
 
 /// The client's response: its result, or its error.
 type ClientAnswer = Result<Value, ErrorData>;
@@ -35,7 +35,7 @@ impl OutgoingRequests {
         &self,
         sink: &MessageSink,
         request: ServerRequest,
-    ) -> Result<ClientAnswer, Disconnected> {
+    ) -> Result<ClientAnswer, ClientDisconnected> {
         let id = RequestId::Number(self.next_id.fetch_add(1, Ordering::Relaxed));
         let (answered, answer) = oneshot::channel();
         self.lock_waiting().insert(id.clone(), answered);
@@ -43,7 +43,7 @@ impl OutgoingRequests {
         sink.send_message(&ServerJsonRpcMessage::request(request, id)).await?;
         let answer = self.disconnected.run_until_cancelled(answer).await;
         drop(waiting);
-        answer.ok_or(Disconnected)?.map_err(|_| Disconnected)
+        answer.ok_or(ClientDisconnected)?.map_err(|_| ClientDisconnected)
     }
 
     /// Delivers the client's response to the request that waits for it, if there is one.

@@ -24,7 +24,7 @@ use super::Server;
 use super::connection::Connection;
 use super::input::{InputCapabilities, InputProbe, missing_capability_error};
 use super::listing::{LIST_TTL_MS, ProtocolEra};
-use super::message::Params;
+use super::message::MessageParams;
 use super::request_context::RequestContext;
 use super::resources::{
     PromptProvider, ResourceDefinition, ResourceProvider, find_missing_argument,
@@ -39,7 +39,7 @@ const MAX_COMPLETIONS: usize = 100;
 impl Connection {
     pub(super) async fn get_prompt(
         &self,
-        params: &Params,
+        params: &MessageParams,
         cx: &RequestContext,
     ) -> Result<ServerResult> {
         let (session, input) = match cx.era() {
@@ -51,7 +51,7 @@ impl Connection {
 
     pub(super) async fn read_resource(
         &self,
-        params: &Params,
+        params: &MessageParams,
         cx: &RequestContext,
     ) -> Result<ServerResult> {
         let read = self.server.read_resource(params, cx.client.ui).await;
@@ -91,7 +91,11 @@ impl Server {
         Ok(listed.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    async fn read_resource(&self, params: &Params, ui: UiSupport) -> Result<ReadResourceResult> {
+    async fn read_resource(
+        &self,
+        params: &MessageParams,
+        ui: UiSupport,
+    ) -> Result<ReadResourceResult> {
         if self.resources.is_none() && self.visible_pages(ui).is_empty() {
             return Err(ErrorData::method_not_found::<ReadResourceRequestMethod>());
         }
@@ -114,7 +118,7 @@ impl Server {
     /// questions is built again when the answers are there.
     async fn get_prompt(
         &self,
-        params: &Params,
+        params: &MessageParams,
         session: Session,
         modern: Option<InputCapabilities>,
     ) -> Result<ServerResult> {
@@ -155,7 +159,7 @@ impl Server {
         }
     }
 
-    pub(super) fn complete_argument(&self, params: &Params) -> Result<CompleteResult> {
+    pub(super) fn complete_argument(&self, params: &MessageParams) -> Result<CompleteResult> {
         if self.resources.is_none() && self.prompts.is_none() {
             return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
         }

@@ -34,14 +34,14 @@ pub(super) type HandlerResult = Result<ResultText, ErrorData>;
 
 /// The response to a request.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(super) struct JsonRpcResponse {
     /// The JSON text, in one line.
     pub(super) text: Vec<u8>,
     /// The code, if the response is an error.
     pub(super) error: Option<ErrorCode>,
 }
 
-impl Response {
+impl JsonRpcResponse {
     pub(super) fn new(id: &RequestId, result: HandlerResult) -> Self {
         match result {
             Ok(result) => {
@@ -65,7 +65,7 @@ impl Response {
     }
 }
 
-impl From<MessageError> for Response {
+impl From<MessageError> for JsonRpcResponse {
     fn from(refused: MessageError) -> Self {
         Self::error(refused.id.as_ref(), &refused.error)
     }

@@ -13,7 +13,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::connection::Connection;
-use super::message::Params;
+use super::message::MessageParams;
 use super::request_context::RequestContext;
 use super::resource_adapter::ResourceSubscriptions;
 use super::tool_list_changes::ToolListChanges;
@@ -45,7 +45,7 @@ impl Connection {
     /// Notifies a modern client of changes until it disconnects.
     pub(super) async fn listen(
         &self,
-        params: &Params,
+        params: &MessageParams,
         cx: &RequestContext,
     ) -> Result<ServerResult, ErrorData> {
         let params = params.decode::<SubscriptionsListenRequestParams>("subscriptions/listen")?;

@@ -9,7 +9,7 @@ use crate::journal::JournalEntry;
 use crate::staged_file::{FileChange, StagedFile, TransactionFolders};
 
 /// A root with the files `a` to `d`, and the folder for journals.
-struct Fixture {
+struct JournalFixture {
     root: TempDir,
     state: TempDir,
     workspace: Workspace,
@@ -17,7 +17,7 @@ struct Fixture {
 
 const OLD: [&str; 4] = ["a=old", "b=old", "c=old", "d=old"];
 
-impl Fixture {
+impl JournalFixture {
     fn new() -> Self {
         let (root, state) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         for name in ["a", "b", "c", "d"] {
@@ -67,7 +67,7 @@ impl Fixture {
 #[test]
 fn next_transaction_finishes_one_that_was_interrupted() {
     for count in 1..=4 {
-        let fixture = Fixture::new();
+        let fixture = JournalFixture::new();
         drop(fixture.interrupt(count));
         fixture.write_other().unwrap();
         assert_eq!(tree(&fixture.root), ["a=new", "b=new", "c=new", "other=new"], "{count}");
@@ -77,7 +77,7 @@ fn next_transaction_finishes_one_that_was_interrupted() {
 
 #[test]
 fn next_transaction_undoes_one_that_replaced_nothing() {
-    let fixture = Fixture::new();
+    let fixture = JournalFixture::new();
     drop(fixture.interrupt(0));
     assert_eq!(tree(&fixture.root).len(), 7, "three temporary files");
     fixture.write_other().unwrap();
@@ -87,7 +87,7 @@ fn next_transaction_undoes_one_that_replaced_nothing() {
 
 #[test]
 fn leaves_files_that_changed_since_and_says_so_once() {
-    let fixture = Fixture::new();
+    let fixture = JournalFixture::new();
     drop(fixture.interrupt(1));
     fs::write(fixture.root.path().join("b"), "theirs").unwrap();
     let before = tree(&fixture.root);
@@ -101,7 +101,7 @@ fn leaves_files_that_changed_since_and_says_so_once() {
 
 #[test]
 fn leaves_a_folder_that_was_replaced() {
-    let fixture = Fixture::new();
+    let fixture = JournalFixture::new();
     fs::create_dir(fixture.root.path().join("sub")).unwrap();
     fs::write(fixture.root.path().join("sub/e"), "old").unwrap();
     let mut folders = TransactionFolders::default();
@@ -124,7 +124,7 @@ fn leaves_a_folder_that_was_replaced() {
 
 #[test]
 fn waits_for_a_process_that_runs() {
-    let fixture = Fixture::new();
+    let fixture = JournalFixture::new();
     let running = fixture.interrupt(1);
     let before = tree(&fixture.root);
     assert_eq!(fixture.workspace.recover_interrupted(), (0, vec![]));
@@ -136,7 +136,7 @@ fn waits_for_a_process_that_runs() {
 
 #[test]
 fn ignores_journals_of_other_roots_and_those_that_others_could_write() {
-    let fixture = Fixture::new();
+    let fixture = JournalFixture::new();
     drop(fixture.interrupt(1));
     let other = TempDir::new().unwrap();
     let elsewhere = Workspace::open([other.path()]).unwrap().with_journal(fixture.journal());
@@ -153,7 +153,7 @@ fn ignores_journals_of_other_roots_and_those_that_others_could_write() {
 
 #[test]
 fn keeps_no_journal_where_tools_can_write() {
-    let fixture = Fixture::new();
+    let fixture = JournalFixture::new();
     let inside = fixture.root.path().join("journal");
     let workspace = fixture.workspace.clone().with_journal(&inside);
     let changes = ["a", "b"].into_iter().fold(FileTransaction::new(), |changes, name| {

@@ -18,7 +18,7 @@ use hyper::body::{Body, Bytes, Frame};
 use tokio::sync::Notify;
 use tokio::time::Sleep;
 
-use crate::server::message_sink::Disconnected;
+use crate::server::message_sink::ClientDisconnected;
 use crate::server::request_context::CancelOnDrop;
 
 /// How many events are kept, and how many bytes of them.
@@ -62,7 +62,7 @@ impl EventId {
 /// A stream of events.
 pub(crate) struct EventStream {
     names: EventNames,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     /// Wakes senders when a reader has taken an event or is gone.
     capacity: Notify,
     /// Wakes the handler that waits for the first message.
@@ -70,7 +70,7 @@ pub(crate) struct EventStream {
 }
 
 #[derive(Default)]
-struct State {
+struct StreamState {
     /// The events that are kept, with their indexes.
     events: VecDeque<(u64, Bytes)>,
     bytes: usize,
@@ -89,11 +89,11 @@ impl EventStream {
     /// Returns a stream. That of a request is about to be read, that of a session may never be.
     pub(super) fn new(names: EventNames) -> Arc<Self> {
         let is_of_session = names == EventNames::OfSession;
-        let state = State {
+        let state = StreamState {
             is_read: !is_of_session,
             // Clients resume after event 0 to read the stream of a session from its start.
             next_index: u64::from(is_of_session),
-            ..State::default()
+            ..StreamState::default()
         };
         Arc::new(Self {
             names,
@@ -105,13 +105,13 @@ impl EventStream {
 
     /// Sends a message, which is JSON in one line. Waits while a reader lags behind; without a
     /// reader the message is only kept.
-    pub(crate) async fn send(&self, message: &[u8]) -> Result<(), Disconnected> {
+    pub(crate) async fn send(&self, message: &[u8]) -> Result<(), ClientDisconnected> {
         loop {
             let capacity = self.capacity.notified();
             {
                 let mut state = self.lock_state();
                 if state.ended.is_some() {
-                    return Err(Disconnected);
+                    return Err(ClientDisconnected);
                 }
                 if state.has_capacity() {
                     state.has_message = true;
@@ -183,12 +183,12 @@ impl EventStream {
         self.ended_at().is_some_and(|ended| now.saturating_duration_since(ended) > RETENTION)
     }
 
-    fn lock_state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl StreamState {
     /// Returns true if no reader has to catch up before the next event.
     fn has_capacity(&self) -> bool {
         let unread = self.events.iter().filter(|(index, _)| *index >= self.unread);

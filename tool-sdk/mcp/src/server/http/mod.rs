@@ -47,11 +47,11 @@ use self::stateless_sessions::StatelessSessions;
 use super::Server;
 use super::batch::{Batch, unsupported_error};
 use super::connection::{ClientTransport, Connection};
-use super::dispatch::Dispatched;
-use super::message::{ClientMessage, ClientRequest, Params, parse_message};
+use super::dispatch::DispatchedRequest;
+use super::message::{ClientMessage, ClientRequest, MessageParams, parse_message};
 use super::message_sink::MessageSink;
 use super::request_context::CancelOnDrop;
-use super::response::Response;
+use super::response::JsonRpcResponse;
 use crate::json_rpc::is_batch;
 
 /// The interval at which expired sessions are removed.
@@ -223,7 +223,7 @@ impl HttpHandler {
         if is_batch(&body) {
             return self.post_batch(head, &body, session);
         }
-        let refuse = |error| json_response(StatusCode::BAD_REQUEST, Response::from(error));
+        let refuse = |error| json_response(StatusCode::BAD_REQUEST, JsonRpcResponse::from(error));
         match parse_message(&body).map_err(refuse)? {
             ClientMessage::Request(request) if request.method == "initialize" => {
                 self.post_initialize(head, request, principal, session)
@@ -242,7 +242,7 @@ impl HttpHandler {
                 head.check_version(false)?;
                 if let ClientMessage::Notification { method, params } = &other {
                     check_headers(head, method, params, None).map_err(|error| {
-                        json_response(StatusCode::BAD_REQUEST, Response::error(None, &error))
+                        json_response(StatusCode::BAD_REQUEST, JsonRpcResponse::error(None, &error))
                     })?;
                 }
                 match (session, &other) {
@@ -275,8 +275,8 @@ impl HttpHandler {
         };
         let sink = session.connection.sink.clone();
         let response = match session.connection.begin_request(request, sink, head.user_agent()) {
-            Dispatched::Answered(response) => response,
-            Dispatched::Running { .. } => return Err(bad_request(SESSION_REQUIRED).into()),
+            DispatchedRequest::Answered(response) => response,
+            DispatchedRequest::Running { .. } => return Err(bad_request(SESSION_REQUIRED).into()),
         };
         if let Some(error) = response.error {
             let status = match error {
@@ -312,8 +312,8 @@ impl HttpHandler {
         }
         let sink = MessageSink::Events(Arc::clone(&stream));
         match session.connection.begin_request(request, sink, head.user_agent()) {
-            Dispatched::Answered(response) => session_response(response),
-            Dispatched::Running { mut request, .. } => {
+            DispatchedRequest::Answered(response) => session_response(response),
+            DispatchedRequest::Running { mut request, .. } => {
                 let polled = poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await;
                 match polled {
                     Poll::Ready(Some(response)) if !stream.has_message() => {
@@ -343,7 +343,7 @@ impl HttpHandler {
         session: Option<Arc<HttpSession>>,
     ) -> HttpResult {
         head.check_version(false)?;
-        let refuse = |error| json_response(StatusCode::BAD_REQUEST, Response::from(error));
+        let refuse = |error| json_response(StatusCode::BAD_REQUEST, JsonRpcResponse::from(error));
         let Some(session) = session else { return Err(refuse(unsupported_error(body)).into()) };
         let stream = EventStream::new(EventNames::None);
         let sink = MessageSink::Events(Arc::clone(&stream));
@@ -392,16 +392,21 @@ impl HttpHandler {
         let sink = MessageSink::Events(Arc::clone(&stream));
         let (mut request, mut cancel) =
             match connection.begin_request(request, sink, head.user_agent()) {
-                Dispatched::Answered(response) => {
+                DispatchedRequest::Answered(response) => {
                     return Ok(stateless_response(response, is_malformed));
                 }
-                Dispatched::Running { request, cancel } => (request, CancelOnDrop::new(cancel)),
+                DispatchedRequest::Running { request, cancel } => {
+                    (request, CancelOnDrop::new(cancel))
+                }
             };
         let polled = poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await;
         if let Poll::Ready(response) = polled {
             cancel.disarm();
             if !stream.has_message() {
-                return Ok(stateless_response(response.unwrap_or_else(cancelled), is_malformed));
+                return Ok(stateless_response(
+                    response.unwrap_or_else(|| cancelled(&id)),
+                    is_malformed,
+                ));
             }
             request = Box::pin(std::future::ready(response));
         }
@@ -419,7 +424,7 @@ impl HttpHandler {
             () = stream.wait_for_message() => {}
             response = &mut answer => {
                 cancel.disarm();
-                let response = response.ok().flatten().unwrap_or_else(cancelled);
+                let response = response.ok().flatten().unwrap_or_else(|| cancelled(&id));
                 return Ok(stateless_response(response, is_malformed));
             }
             () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => {}
@@ -435,9 +440,9 @@ impl HttpHandler {
 }
 
 /// Returns the response to a request that was cancelled, although its client still waits for it.
-fn cancelled() -> Response {
+fn cancelled(id: &RequestId) -> JsonRpcResponse {
     let error = ErrorData::internal_error("the request was cancelled", None);
-    Response::error(None, &error)
+    JsonRpcResponse::error(Some(id), &error)
 }
 
 /// Fails if the standard headers contradict the message. `connection` knows the tools that a call
@@ -445,7 +450,7 @@ fn cancelled() -> Response {
 fn check_headers(
     head: &RequestHead<'_>,
     method: &str,
-    params: &Params,
+    params: &MessageParams,
     connection: Option<&Connection>,
 ) -> Result<(), ErrorData> {
     let view = connection.map(Connection::toolset_view);
@@ -455,7 +460,10 @@ fn check_headers(
 }
 
 /// Waits for the response to a request and sends it as the last event of its stream.
-async fn send_response(request: impl Future<Output = Option<Response>>, stream: Arc<EventStream>) {
+async fn send_response(
+    request: impl Future<Output = Option<JsonRpcResponse>>,
+    stream: Arc<EventStream>,
+) {
     let stream = CloseOnDrop(stream);
     if let Some(response) = request.await {
         // The session may have ended.
@@ -517,7 +525,10 @@ fn check_stated_version(head: &RequestHead<'_>, request: &ClientRequest) -> Resu
 }
 
 /// Fails if the head of `initialize` states another version than its parameters.
-fn check_initialize_version(head: &RequestHead<'_>, params: &Params) -> Result<(), ErrorData> {
+fn check_initialize_version(
+    head: &RequestHead<'_>,
+    params: &MessageParams,
+) -> Result<(), ErrorData> {
     let requested = params.member::<String>("protocolVersion")?;
     match (head.version(), requested) {
         (Some(version), Some(requested)) if version != requested => {
@@ -531,16 +542,16 @@ fn check_initialize_version(head: &RequestHead<'_>, params: &Params) -> Result<(
 }
 
 fn refuse_request(id: &RequestId, error: &ErrorData) -> HttpResponse {
-    json_response(StatusCode::BAD_REQUEST, Response::error(Some(id), error))
+    json_response(StatusCode::BAD_REQUEST, JsonRpcResponse::error(Some(id), error))
 }
 
 fn internal_error(id: &RequestId, error: &io::Error) -> HttpResponse {
     let error = ErrorData::internal_error(format!("cannot open a connection: {error}"), None);
-    json_response(StatusCode::INTERNAL_SERVER_ERROR, Response::error(Some(id), &error))
+    json_response(StatusCode::INTERNAL_SERVER_ERROR, JsonRpcResponse::error(Some(id), &error))
 }
 
 /// Returns the response to a request of a session. Errors of a method are no errors of HTTP.
-fn session_response(response: Response) -> HttpResponse {
+fn session_response(response: JsonRpcResponse) -> HttpResponse {
     let status = match response.error {
         Some(ErrorCode::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
@@ -549,7 +560,7 @@ fn session_response(response: Response) -> HttpResponse {
 }
 
 /// Returns the response to a stateless request. Its status lets proxies see the kind of error.
-fn stateless_response(response: Response, is_malformed: bool) -> HttpResponse {
+fn stateless_response(response: JsonRpcResponse, is_malformed: bool) -> HttpResponse {
     let status = match response.error {
         Some(
             ErrorCode::UNSUPPORTED_PROTOCOL_VERSION

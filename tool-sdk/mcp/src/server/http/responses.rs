@@ -9,7 +9,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response as HyperResponse, StatusCode};
 
 use super::event_stream::EventReader;
-use crate::server::response::Response;
+use crate::server::response::JsonRpcResponse;
 
 pub(super) type HttpResponse = HyperResponse<BoxBody<Bytes, Infallible>>;
 
@@ -21,7 +21,7 @@ pub(super) const EVENT_STREAM: &str = "text/event-stream";
 /// The field that keeps a proxy from holding events back.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-pub(super) fn json_response(status: StatusCode, response: Response) -> HttpResponse {
+pub(super) fn json_response(status: StatusCode, response: JsonRpcResponse) -> HttpResponse {
     full_response(status, response.text.into(), JSON)
 }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::request_head::{HeaderField, RequestHead};
-use crate::server::message::Params;
+use crate::server::message::MessageParams;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -20,7 +20,7 @@ const PARAM_PREFIX: &str = "mcp-param-";
 pub(super) fn check_headers<'s>(
     head: &RequestHead<'_>,
     method: &str,
-    params: &Params,
+    params: &MessageParams,
     schema: impl FnOnce(&str) -> Option<&'s Map<String, Value>>,
 ) -> Result<(), String> {
     let required = ProtocolVersion::STANDARD_HEADERS.as_str();
@@ -61,7 +61,7 @@ pub(super) fn check_headers<'s>(
 /// Compares the arguments that the tool's schema promotes to headers.
 fn check_param_headers(
     headers: &HeaderMap,
-    params: &Params,
+    params: &MessageParams,
     schema: &Map<String, Value>,
 ) -> Result<(), String> {
     let mut promoted = Vec::new();

@@ -30,7 +30,7 @@ pub(super) enum ClientMessage {
     Request(ClientRequest),
     Notification {
         method: String,
-        params: Params,
+        params: MessageParams,
     },
     /// The response to a request of the server. An error has no id if the client could not read it.
     Response {
@@ -44,7 +44,7 @@ pub(super) enum ClientMessage {
 pub(super) struct ClientRequest {
     pub(super) id: RequestId,
     pub(super) method: String,
-    pub(super) params: Params,
+    pub(super) params: MessageParams,
     pub(super) meta: RequestMetaObject,
     /// The size of the message in bytes.
     pub(super) size: usize,
@@ -99,7 +99,7 @@ pub(super) fn too_many_requests_error() -> ErrorData {
 /// The members of a message that determine its kind.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Envelope<'a> {
+struct MessageEnvelope<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
     #[serde(borrow, default, deserialize_with = "deserialize_present")]
@@ -135,7 +135,7 @@ pub(super) fn parse_message(text: &[u8]) -> Result<ClientMessage, MessageError> 
             "the message is nested deeper than {MAX_DEPTH} levels"
         )));
     }
-    let envelope: Envelope<'_> =
+    let envelope: MessageEnvelope<'_> =
         parse_object(text).map_err(|error| envelope_error(text, &error))?;
     if envelope.method.is_none()
         && let Some(error) = envelope.error
@@ -153,7 +153,7 @@ pub(super) fn parse_message(text: &[u8]) -> Result<ClientMessage, MessageError> 
     }
     match (envelope.method, id) {
         (Some(method), Some(id)) => {
-            let params = Params::parse(envelope.params)
+            let params = MessageParams::parse(envelope.params)
                 .map_err(|words| MessageError::invalid_params(&id, words))?;
             let meta = params.meta().map_err(|words| MessageError::invalid_params(&id, words))?;
             let (method, size) = (method.into_owned(), text.len());
@@ -161,7 +161,7 @@ pub(super) fn parse_message(text: &[u8]) -> Result<ClientMessage, MessageError> 
         }
         (Some(method), None) => Ok(ClientMessage::Notification {
             method: method.into_owned(),
-            params: Params::parse(envelope.params).unwrap_or_default(),
+            params: MessageParams::parse(envelope.params).unwrap_or_default(),
         }),
         (None, Some(id)) => match (envelope.result, envelope.error) {
             (None, None) => Err(MessageError::invalid_request(MISSING_BODY).with_id(Some(id))),
@@ -251,9 +251,9 @@ impl<'de> Visitor<'de> for &mut MessageFront {
 
 /// The parameters of a message: the members of an object, with their values as text.
 #[derive(Debug, Default)]
-pub(super) struct Params(Vec<(String, Box<RawValue>)>);
+pub(super) struct MessageParams(Vec<(String, Box<RawValue>)>);
 
-impl Params {
+impl MessageParams {
     fn parse(text: Option<&RawValue>) -> Result<Self, String> {
         let Some(text) = text else { return Ok(Self::default()) };
         if !text.get().starts_with('{') {
@@ -320,7 +320,7 @@ fn check_value(value: &RawValue) -> serde_json::Result<()> {
     }
 }
 
-impl<'de> Deserialize<'de> for Params {
+impl<'de> Deserialize<'de> for MessageParams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ParamsVisitor)
     }
@@ -329,13 +329,13 @@ impl<'de> Deserialize<'de> for Params {
 struct ParamsVisitor;
 
 impl<'de> Visitor<'de> for ParamsVisitor {
-    type Value = Params;
+    type Value = MessageParams;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageParams, A::Error> {
         let mut members = Vec::<(String, Box<RawValue>)>::new();
         while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
             if members.iter().any(|(known, _)| *known == name) {
@@ -343,7 +343,7 @@ impl<'de> Visitor<'de> for ParamsVisitor {
             }
             members.push((name, value));
         }
-        Ok(Params(members))
+        Ok(MessageParams(members))
     }
 }
 

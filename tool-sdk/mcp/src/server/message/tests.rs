@@ -4,7 +4,7 @@ use rmcp::model::{GetPromptRequestParams, PaginatedRequestParams};
 use serde_json::json;
 
 use super::*;
-use crate::server::response::Response;
+use crate::server::response::JsonRpcResponse;
 
 #[track_caller]
 fn parse(text: &str) -> ClientMessage {
@@ -24,7 +24,7 @@ fn parse_request(method: &str, params: &str) -> ClientRequest {
 #[track_caller]
 fn check_refused(text: &str, code: i32, id: &Value) {
     let refused = parse_message(text.as_bytes()).expect_err(text);
-    let response: Value = serde_json::from_slice(&Response::from(refused).text).unwrap();
+    let response: Value = serde_json::from_slice(&JsonRpcResponse::from(refused).text).unwrap();
     assert_eq!((&response["error"]["code"], &response["id"]), (&json!(code), id), "{text}");
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, TryAcquireError, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::message_sink::Disconnected;
+use crate::server::message_sink::ClientDisconnected;
 
 /// How many unsent bytes may be queued before senders wait.
 const MAX_UNSENT_BYTES: usize = 16 * 1024 * 1024;
@@ -36,31 +36,31 @@ pub(crate) struct LineSender {
 
 impl LineSender {
     /// Queues a message; waits while too much is unsent.
-    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Disconnected> {
+    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), ClientDisconnected> {
         self.enqueue(message, None).await
     }
 
     /// Waits until a message is written, so that later ones are not part of the same write.
-    pub(crate) async fn send_alone(&self, message: Vec<u8>) -> Result<(), Disconnected> {
+    pub(crate) async fn send_alone(&self, message: Vec<u8>) -> Result<(), ClientDisconnected> {
         let (written, is_written) = oneshot::channel();
         self.enqueue(message, Some(written)).await?;
-        is_written.await.map_err(|_| Disconnected)
+        is_written.await.map_err(|_| ClientDisconnected)
     }
 
     async fn enqueue(
         &self,
         message: Vec<u8>,
         written: Option<oneshot::Sender<()>>,
-    ) -> Result<(), Disconnected> {
+    ) -> Result<(), ClientDisconnected> {
         let permits = permits(&message);
         match self.capacity.try_acquire_many(permits) {
             Ok(acquired) => acquired.forget(),
-            Err(TryAcquireError::Closed) => return Err(Disconnected),
+            Err(TryAcquireError::Closed) => return Err(ClientDisconnected),
             Err(TryAcquireError::NoPermits) => {
-                self.capacity.acquire_many(permits).await.map_err(|_| Disconnected)?.forget();
+                self.capacity.acquire_many(permits).await.map_err(|_| ClientDisconnected)?.forget();
             }
         }
-        self.lines.send(OutgoingLine { message, written }).map_err(|_| Disconnected)
+        self.lines.send(OutgoingLine { message, written }).map_err(|_| ClientDisconnected)
     }
 
     /// Waits until a message can be queued.

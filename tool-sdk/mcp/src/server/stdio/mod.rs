@@ -22,10 +22,10 @@ pub(super) use self::streams::open_streams;
 use super::Server;
 use super::batch::Batch;
 use super::connection::{ClientTransport, Connection};
-use super::dispatch::Dispatched;
+use super::dispatch::DispatchedRequest;
 use super::message::{ClientMessage, MessageError, parse_message};
 use super::message_sink::MessageSink;
-use super::response::Response;
+use super::response::JsonRpcResponse;
 use crate::json_rpc::is_batch;
 
 /// How long running requests may take after the client has disconnected.
@@ -102,8 +102,8 @@ impl StreamService {
         match parse_message(line) {
             Ok(ClientMessage::Request(request)) => {
                 match self.connection.begin_request(request, self.sink.clone(), None) {
-                    Dispatched::Answered(response) => self.respond(response).await,
-                    Dispatched::Running { request, .. } => {
+                    DispatchedRequest::Answered(response) => self.respond(response).await,
+                    DispatchedRequest::Running { request, .. } => {
                         let sink = self.sink.clone();
                         self.requests.spawn(async move {
                             if let Some(response) = request.await {
@@ -134,7 +134,7 @@ impl StreamService {
         });
     }
 
-    async fn respond(&self, response: impl Into<Response>) {
+    async fn respond(&self, response: impl Into<JsonRpcResponse>) {
         // The client may have disconnected.
         let _ = self.sink.send(response.into().text).await;
     }
