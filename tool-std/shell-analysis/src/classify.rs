@@ -27,7 +27,11 @@ pub(super) fn classify_command(
 ) -> SimpleCommand {
     let head = &words[0];
     let is_unknown = head.is_unknown || head.value.is_empty() || head.is_glob && head.value != "[";
-    let asks = if is_unknown && !is_assignment(&head.value) {
+    let is_assigning = is_assignment(&head.value);
+    let asks = if is_assigning && layer.is_transparent {
+        // The command behind the assignments is judged on its own.
+        None
+    } else if is_unknown && !is_assigning {
         Some(OpaqueReason::UnknownProgram)
     } else if layer.approval_reason.is_some() {
         layer.approval_reason
@@ -37,7 +41,7 @@ pub(super) fn classify_command(
         Some(OpaqueReason::UnknownAction)
     } else if dangerous::has_dangerous_argument(words, open_end) {
         Some(OpaqueReason::RiskyArgument)
-    } else if words.iter().any(|word| word.has_parameter) {
+    } else if words.iter().any(|word| word.has_parameter) && !reads_harmless_values(words) {
         Some(OpaqueReason::Parameter)
     } else {
         (!is_trusted_program(&head.value)).then_some(OpaqueReason::ProgramPath)
@@ -50,8 +54,10 @@ pub(super) fn classify_command(
         why => why.is_some_and(OpaqueReason::hides_commands),
     };
     let dangerous = dangerous::is_destructive(words, open_end);
-    let is_harmless =
-        || has_bare_name(&head.value) && (layer.is_transparent || safe::is_safe(words, open_end));
+    let is_harmless = || {
+        let is_named = has_bare_name(&head.value) || is_assigning;
+        is_named && (layer.is_transparent || safe::is_safe(words, open_end))
+    };
     let looks = asks.is_none() && !dangerous && is_harmless();
     SimpleCommand {
         argv: words.iter().map(|word| word.value.clone()).collect(),
@@ -70,6 +76,16 @@ pub(super) fn classify_command(
     }
 }
 
+/// Whether a read-only command prints values that every program may print, or reads files below
+/// the home directory, which are judged as files.
+fn reads_harmless_values(words: &[ShellWord]) -> bool {
+    let program = &*words[0].value;
+    let is_echo = program == "echo";
+    is_echo && words.iter().all(ShellWord::has_only_harmless_values)
+        || safe::ALWAYS_SAFE.contains(&program)
+            && words.iter().all(|word| !word.has_parameter || word.is_home_path())
+}
+
 /// Whether the words that name the subcommand are known.
 fn is_action_known(words: &[ShellWord], open_end: bool) -> bool {
     let operands = || words[1..].iter().filter(|word| !word.value.starts_with('-'));
@@ -80,7 +96,8 @@ fn is_action_known(words: &[ShellWord], open_end: bool) -> bool {
     let named = suggest::action_arity(&name).saturating_sub(1);
     // Missing words may be appended at run time.
     let is_there = !open_end || operands().take(named).count() == named;
-    is_there && operands().take(named).all(ShellWord::is_literal)
+    // Braces may only obscure the action.
+    is_there && operands().take(named).all(|word| word.is_literal() && !word.is_from_braces)
 }
 
 /// Whether a command itself, without the commands that it wraps, may rename, link or mount files.

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use super::OpaqueReason;
+use super::assignments::are_harmless_assignments;
 use super::dangerous;
 use super::program_names::canonical_name;
 use super::word::{ShellWord, is_assignment, quote_word};
@@ -193,7 +194,7 @@ pub(super) fn embedded_texts(words: &[ShellWord], asks: Option<OpaqueReason>) ->
     let Some((head, rest)) = words.split_first() else { return words };
     let set = words.iter().take_while(|word| is_assignment(&word.value)).count();
     if set > 0 {
-        return &words[..set];
+        return if are_harmless_assignments(&words[..set]) { &[] } else { &words[..set] };
     }
     let name = canonical_name(&head.value);
     let name = &*name;

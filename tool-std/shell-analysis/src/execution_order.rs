@@ -20,15 +20,18 @@ pub(super) struct CommandPosition {
     pub(super) keeps_folder: bool,
     /// Whether it is the only command, so that a nested script is the whole script.
     pub(super) is_only_command: bool,
+    /// Whether it is inside a loop.
+    pub(super) is_repeated: bool,
 }
 
 impl CommandPosition {
     /// The start of the outermost script.
-    pub(super) const START: Self = Self { offset: 0, keeps_folder: true, is_only_command: true };
+    pub(super) const START: Self =
+        Self { offset: 0, keeps_folder: true, is_only_command: true, is_repeated: false };
 
     /// The position of commands whose origin is unknown.
     pub(super) const UNKNOWN: Self =
-        Self { offset: 0, keeps_folder: false, is_only_command: false };
+        Self { offset: 0, keeps_folder: false, is_only_command: false, is_repeated: true };
 }
 
 /// The recorded folder changes, renames and opened files.

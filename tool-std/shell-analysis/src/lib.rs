@@ -4,7 +4,8 @@
 //! [`analyze_script`] splits a script into the simple commands that bash would run, including those
 //! nested in `$(..)`, `sudo`, `bash -c` and `find -exec`. Permission rules match those commands,
 //! never the script text. A strict lexer reads plain words; a second parser reads redirections,
-//! variables, substitutions and heredocs. A script that neither accepts is *opaque*: it needs
+//! variables, braces, substitutions, heredocs, groups, conditions and loops. The body of a `for`
+//! loop over known words is listed once for each word. A script that neither accepts is *opaque*: it needs
 //! approval, and a fallback scan lists every command that it may contain, so that deny rules
 //! still apply.
 //!
@@ -18,6 +19,7 @@
 mod aliases;
 mod analyze;
 mod ansi_quotes;
+mod assignments;
 mod classify;
 mod dangerous;
 mod embedded_commands;
@@ -203,8 +205,8 @@ pub struct SimpleCommand {
 impl SimpleCommand {
     /// Whether the value of every word is known.
     pub fn is_fully_known(&self) -> bool {
-        let is_known =
-            |known: &WordCertainty| matches!(known, WordCertainty::Literal | WordCertainty::Pipe);
+        use WordCertainty::{HomePath, Literal, Pipe};
+        let is_known = |known: &WordCertainty| matches!(known, Literal | HomePath | Pipe);
         !self.has_open_end && self.word_certainty.iter().all(is_known)
     }
 

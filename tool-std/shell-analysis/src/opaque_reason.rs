@@ -27,7 +27,7 @@ pub enum OpaqueReason {
     Unclosed,
     /// An operator is misplaced or not supported.
     Operator,
-    /// It has loops, conditions, functions or groups.
+    /// It has a function, `case`, `[[`, or a condition or loop that is not understood.
     Compound,
     /// A command is left running in the background.
     Background,
@@ -43,7 +43,7 @@ pub enum OpaqueReason {
     Backtick,
     /// `>(..)`, or `<(..)` inside a word.
     ProcessSubstitution,
-    /// A brace expansion.
+    /// A brace expansion whose words are not certain.
     Braces,
     /// A heredoc with an uncertain delimiter or with expansions.
     Heredoc,
@@ -68,7 +68,7 @@ pub enum OpaqueReason {
     UnknownAction,
     /// The program path is outside the system's program directories.
     ProgramPath,
-    /// A variable assignment.
+    /// A variable assignment, unless it only changes how output looks, such as `NO_COLOR=1`.
     Assignment,
     /// It changes the meaning of later commands: an alias, a function, a shell option.
     Redefines,
@@ -137,7 +137,9 @@ impl OpaqueReason {
             Self::Padding => "a long run of blanks may hide a part of it; shorten the run",
             Self::Unclosed => "a quote or a bracket is not closed",
             Self::Operator => "an operator is out of place or not understood",
-            Self::Compound => "it has loops, conditions or functions; run the commands one by one",
+            Self::Compound => {
+                "a function, `case`, `[[` or this form of loop or condition is not understood; run the commands one by one"
+            }
             Self::Background => "`&` leaves a command running; run it on its own",
             Self::Expansion => "an expansion such as `${x:-y}` is not understood; write the value",
             Self::Parameter => "the value of a variable is not known; write the value",

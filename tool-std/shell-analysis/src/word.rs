@@ -3,6 +3,22 @@
 //! **Invariant:** nothing here reads a script; the lexer and the parsers build the words.
 
 use std::borrow::Cow;
+use std::ops::Range;
+
+/// Variables whose values every program may print: no secret is among them, and the environment of
+/// a command has no others that the host did not name.
+const HARMLESS_VALUES: &str = "\
+    BASH_VERSION COLUMNS EUID HOME HOSTNAME HOSTTYPE LANG LINES LOGNAME MACHTYPE OLDPWD OSTYPE PATH \
+    PWD RANDOM SECONDS SHELL SHLVL TERM TMPDIR UID USER";
+
+/// The value of a loop's variable as a part of a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LoopVariableUse {
+    name: String,
+    /// Where it is spelled in the value of the word.
+    range: Range<usize>,
+    in_quotes: bool,
+}
 
 /// A word as the program receives it, as far as it is known before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +29,17 @@ pub(super) struct ShellWord {
     pub(super) rule_text: String,
     /// Contains the value of a variable.
     pub(super) has_parameter: bool,
+    /// Contains the value of a variable that is not one of [`HARMLESS_VALUES`].
+    has_other_value: bool,
+    /// How many expansions a known path below the home directory has: none if it begins with `~`,
+    /// one if it begins with `$HOME`, whose value is kept as `~`.
+    home_expansions: Option<usize>,
+    /// Is one of the words of a brace expansion.
+    pub(super) is_from_braces: bool,
+    /// The variables of loops.
+    loop_uses: Vec<LoopVariableUse>,
+    /// How many parts are expanded when the script runs.
+    expansions: usize,
     /// Contains an expansion that is only known at run time.
     pub(super) is_unknown: bool,
     /// Contains a file name pattern.
@@ -32,6 +59,11 @@ impl ShellWord {
         Self { value: value.to_owned(), rule_text: quote_word(value), ..Self::default() }
     }
 
+    /// One of the words of a brace expansion.
+    pub(super) fn from_braces(value: &str) -> Self {
+        Self { is_from_braces: true, ..Self::from_literal(value) }
+    }
+
     /// Whether the word may expand to an option although it does not look like one.
     pub(super) fn may_be_option(&self) -> bool {
         self.may_split || self.may_become_option
@@ -44,9 +76,52 @@ impl ShellWord {
             || is_open && (self.may_split || text.starts_with(&self.value[..self.known_prefix_len]))
     }
 
+    /// Whether every variable in the word has a value that any program may print.
+    pub(super) fn has_only_harmless_values(&self) -> bool {
+        !self.has_other_value
+    }
+
+    /// Whether the word is a path below the home directory, and otherwise known.
+    pub(super) fn is_home_path(&self) -> bool {
+        self.home_expansions == Some(self.expansions)
+    }
+
+    /// Whether the word contains the variable of a loop.
+    pub(super) fn uses_variable(&self, name: &str) -> bool {
+        self.loop_uses.iter().any(|part| part.name == name)
+    }
+
+    /// Returns the word with a value in place of the variable of a loop. A word with other unknown
+    /// parts stays as it is.
+    pub(super) fn with_variable(&self, name: &str, value: &Self) -> Self {
+        let is_whole = matches!(&*self.loop_uses, [part] if part.range == (0..self.value.len()));
+        if is_whole && value.loop_uses.is_empty() && value.is_glob && !value.is_unknown {
+            return if self.uses_variable(name) { value.clone() } else { self.clone() };
+        }
+        if self.expansions != self.loop_uses.len() || !value.is_literal() || value.is_home_path() {
+            return self.clone();
+        }
+        let mut builder = WordBuilder::default();
+        let mut end = 0;
+        for part in &self.loop_uses {
+            builder.push_str(&self.value[end..part.range.start]);
+            end = part.range.end;
+            match part.name == name {
+                true => builder.push_str(&value.value),
+                false => {
+                    let text = &self.value[part.range.clone()];
+                    builder.push_loop_variable(text, &part.name, part.in_quotes);
+                }
+            }
+        }
+        builder.push_str(&self.value[end..]);
+        builder.finish()
+    }
+
     /// Returns how certain the value is before the script runs.
     pub(super) fn certainty(&self) -> WordCertainty {
         match self {
+            _ if self.is_home_path() => WordCertainty::HomePath,
             _ if self.is_literal() => WordCertainty::Literal,
             _ if self.is_pipe => WordCertainty::Pipe,
             _ if !self.is_unknown => WordCertainty::Pattern,
@@ -67,6 +142,8 @@ impl ShellWord {
 pub enum WordCertainty {
     /// The value is exactly as spelled.
     Literal,
+    /// The value is exactly as spelled, below the home directory: `~/x` or `$HOME/x`.
+    HomePath,
     /// The names of the files that match a pattern.
     Pattern,
     /// The file name of a process substitution.
@@ -102,8 +179,16 @@ impl WordBuilder {
         self.word.value.push_str(text);
     }
 
-    /// Adds text that expands to one known word, such as `~`.
-    pub(super) fn push_raw(&mut self, text: &str) {
+    /// Adds a `~` that expands to the home directory.
+    pub(super) fn push_home(&mut self) {
+        if self.word.value.is_empty() {
+            self.word.home_expansions = Some(0);
+        }
+        self.push_raw("~");
+    }
+
+    /// Adds text that expands to one known word.
+    fn push_raw(&mut self, text: &str) {
         self.flush_literal();
         self.word.value.push_str(text);
         self.word.rule_text.push_str(text);
@@ -136,6 +221,7 @@ impl WordBuilder {
 
     /// Records the end of the known prefix.
     fn mark_unknown(&mut self) {
+        self.word.expansions += 1;
         if self.word.is_literal() {
             self.word.known_prefix_len = self.word.value.len();
         }
@@ -148,15 +234,31 @@ impl WordBuilder {
 
     /// Adds a process substitution.
     pub(super) fn push_pipe(&mut self, text: &str) {
+        self.word.expansions += 1;
         self.word.is_unknown = true;
         self.word.is_pipe = true;
         self.push_raw(text);
     }
 
-    /// Adds the value of a variable.
-    pub(super) fn push_parameter(&mut self, text: &str, in_quotes: bool) {
+    /// Adds the value of a variable, as spelled.
+    pub(super) fn push_parameter(&mut self, text: &str, name: &str, in_quotes: bool) {
         self.word.has_parameter = true;
+        self.word.has_other_value |= name.is_empty() || !list_contains(HARMLESS_VALUES, name);
+        let is_home = name == "HOME" && self.word.value.is_empty();
         self.push_unknown(text, in_quotes);
+        if is_home {
+            self.word.home_expansions = Some(1);
+            "~".clone_into(&mut self.word.value);
+            self.literal_start = 1;
+        }
+    }
+
+    /// Adds the value of a loop's variable, as spelled.
+    pub(super) fn push_loop_variable(&mut self, text: &str, name: &str, in_quotes: bool) {
+        let start = self.word.value.len();
+        self.push_parameter(text, name, in_quotes);
+        let range = start..self.word.value.len();
+        self.word.loop_uses.push(LoopVariableUse { name: name.to_owned(), range, in_quotes });
     }
 
     pub(super) fn finish(mut self) -> ShellWord {

@@ -24,6 +24,8 @@ pub(super) struct CommandAnalysis<'a> {
     analysis: Arc<ScriptAnalysis>,
     /// The program that reads the script, if it is not bash.
     reader: Option<String>,
+    /// Whether it is a login shell that is started without its start-up files.
+    drops_login: bool,
 }
 
 /// The source of a command line. It may be long, and each call analyses it several times.
@@ -42,11 +44,29 @@ impl<'a> CommandAnalysis<'a> {
 
     /// A program and its arguments.
     pub(super) fn from_argv(argv: &'a [String]) -> Self {
-        Self::from_text(CommandText::Argv(argv.into()))
+        let drops_login = shell::internal::is_login_shell(argv);
+        Self { drops_login, ..Self::from_text(CommandText::Argv(argv.into())) }
     }
 
     fn from_text(text: CommandText<'a>) -> Self {
-        Self { analysis: cached_analysis(&text), text, reader: None }
+        Self { analysis: cached_analysis(&text), text, reader: None, drops_login: false }
+    }
+
+    /// If the script is nothing but `bash -lc SCRIPT`, analyses it as `bash -c SCRIPT`. The caller
+    /// starts that without another shell, so that no start-up file is read.
+    pub(super) fn without_login_shell(mut self) -> Self {
+        let is_login = |argv: &&[String]| shell::internal::is_login_shell(argv);
+        if let Some(argv) = self.analysis.direct_argv().filter(is_login) {
+            self.analysis = shell::analyze_argv(argv).into();
+            self.drops_login = true;
+        }
+        self
+    }
+
+    /// Returns the words that are started instead of those of a login shell.
+    pub(super) fn started_without_login(&self) -> Option<&str> {
+        let command = self.analysis.commands.first().filter(|_| self.drops_login)?;
+        Some(&command.text)
     }
 
     /// Sets the program that reads the script, which is a command of its own.
@@ -437,7 +457,7 @@ mod tests {
 
     #[test]
     fn unparsed_script_is_opaque_as_a_whole() {
-        for script in ["if true; then ls; fi", "ls `id`", "x() { ls; }; x", "ls &"] {
+        for script in ["case x in a) ls;; esac", "ls `id`", "x() { ls; }; x", "ls &"] {
             let commands = commands(script, &|_| false);
             assert!(!commands.is_empty(), "{script}");
             assert!(commands.iter().all(Resource::is_opaque), "{script}: {commands:?}");

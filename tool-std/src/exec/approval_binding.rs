@@ -150,7 +150,11 @@ impl ApprovalBinding<'_> {
         let mut programs: Vec<String> = located.map(|it| it.display().to_string()).collect();
         programs.dedup();
         programs.extend(known.is_incomplete.then(|| "and more".to_owned()));
-        Some(json!({ "folder": folder.display().to_string(), "programs": programs }))
+        let mut preview = json!({ "folder": folder.display().to_string(), "programs": programs });
+        if let Some(started) = self.analysis.started_without_login() {
+            preview["started as"] = format!("{started} (without start-up files)").into();
+        }
+        Some(preview)
     }
 
     /// Returns the visible commands, each with the directories in which it may run.

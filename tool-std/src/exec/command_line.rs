@@ -69,7 +69,12 @@ impl<'a> CommandLine<'a> {
             (!self.env.is_empty()).then_some(OpaqueReason::Assignment)
         };
         let other = self.shell.filter(|shell| !is_bash(shell));
-        let analysis = CommandAnalysis::from_script(self.script).with_terminal(self.tty);
+        let analysis = CommandAnalysis::from_script(self.script);
+        let analysis = match self.shell.is_none() && !self.login {
+            true => analysis.without_login_shell(),
+            false => analysis,
+        };
+        let analysis = analysis.with_terminal(self.tty);
         analysis.with_variables(self.env).with_reason(why).with_reader(other)
     }
 
@@ -298,6 +303,28 @@ mod tests {
             assert!(line.analyze().suggest_rules().is_empty());
         }
         assert!(line("ls").analyze().script_analysis().opaque.is_none());
+    }
+
+    // SH8: a login shell alone is started without its start-up files, and shown so.
+    #[test]
+    fn login_shell_alone_starts_without_start_up_files() {
+        let script = "bash -lc 'git status && git diff'";
+        let started_words = r#""bash",  ["-c", "git status && git diff"]"#;
+        assert_eq!(started(&line(script)), started_words);
+        let analysis = line(script).analyze();
+        assert_eq!(analysis.started_without_login(), Some("bash -c 'git status && git diff'"));
+        assert_eq!(line("bash -c ls").analyze().started_without_login(), None);
+        // Inside of a script, and for another shell, the start-up files are read.
+        for line in [
+            line("bash -lc ls; ls"),
+            line("bash -lc ls > x"),
+            CommandLine { shell: Some("bash"), ..line(script) },
+        ] {
+            let analysis = line.analyze();
+            let mut commands = analysis.script_analysis().commands.iter();
+            assert!(commands.any(|it| it.approval_reason == Some(OpaqueReason::LoginShell)));
+            assert_eq!(analysis.started_without_login(), None);
+        }
     }
 
     #[test]

@@ -44,7 +44,8 @@ async fn rules_apply_to_every_command() {
         (GIT, "/tmp/git push", Ask),
         (GIT, "timeout 5 git push", Allow),
         (GIT, "timeout 5 rm x", Ask),
-        (GIT, "if true; then git push; fi", Ask),
+        (GIT, "case x in y) git push;; esac", Ask),
+        (GIT, "git pus{h,} origin", Ask),
         (GIT, "eval git push", Ask),
         (GIT, "gitk", Ask),
         (NO_RM, "ls", Allow),
@@ -70,8 +71,9 @@ async fn rules_apply_to_every_command() {
         (NO_RM, "ls | xargs rm", Deny),
         (NO_RM, "echo $(rm x)", Deny),
         (NO_RM, "for i in 1 2; do rm $i; done", Deny),
-        (NO_RM, "if true; then ls; fi", Ask),
-        (ALL, "if true; then ls; fi", Allow),
+        (NO_RM, "case x in y) ls;; esac", Ask),
+        (ALL, "case x in y) ls;; esac", Allow),
+        (NO_RM, "if true; then ls; else rm x; fi", Deny),
         (NO_RM, "rmdir x", Allow),
         (ALL, "echo hi > out", Ask),
         (&["allow exec_command", "allow edit(out)"], "echo hi > out", Allow),
@@ -82,6 +84,53 @@ async fn rules_apply_to_every_command() {
         (&["ask exec_command(ls *)"], "ls", Ask),
     ] {
         assert_eq!(decide(Mode::Auto, rules, cmd).await, expected, "{rules:?}: {cmd}");
+    }
+}
+
+// F72, SH5: a rule for commands covers what people mean by it.
+#[tokio::test]
+async fn rules_cover_commands_in_groups_conditions_and_loops() {
+    let rules = &["allow exec_command(git *)", "allow exec_command(cargo test)"];
+    for (cmd, expected) in [
+        ("cd src && git status", Allow),
+        ("NO_COLOR=1 cargo test", Allow),
+        ("CI=1 RUST_LOG=debug,hyper=info cargo test", Allow),
+        ("GIT_PAGER=cat git log", Allow),
+        ("timeout 60 cargo test", Allow),
+        ("bash -lc 'git status && git diff'", Allow),
+        ("{ git status; git diff; }", Allow),
+        ("if git status; then git diff; fi", Allow),
+        ("for f in a b; do git log \"$f\"; done", Allow),
+        ("for f in a b; do git log -- $f | head -3; done", Allow),
+        ("while git fetch; do git status; done", Allow),
+        ("echo $HOME", Allow),
+        ("echo \"$HOME/x\"", Allow),
+        ("echo {a,b}", Allow),
+        // What may run another program, or is none of these commands, needs approval.
+        ("cargo test --release", Ask),
+        ("RUSTFLAGS=x cargo test", Ask),
+        ("GIT_PAGER=less git log", Ask),
+        ("PATH=. git status", Ask),
+        ("NO_COLOR=$(x) cargo test", Ask),
+        ("NO_COLOR=1 LD_PRELOAD=x cargo test", Ask),
+        ("NO_COLOR=1 rm x", Ask),
+        ("bash -lc 'git status'; git diff", Ask),
+        ("{ git status; rm x; }", Ask),
+        ("if git status; then rm x; fi", Ask),
+        ("for f in a b; do rm \"$f\"; done", Ask),
+        ("for f in status '-c core.pager=x'; do git $f log; done", Ask),
+        ("for f in a; do f=--output=x; git log \"$f\"; done", Ask),
+        ("for f in --output=x; do git log \"$f\"; done", Ask),
+        ("for f in $(x); do git log \"$f\"; done", Ask),
+        ("for f in git rm; do \"$f\" x; done", Ask),
+        ("for f in a; do git log; done > out", Ask),
+        ("echo $SECRET", Ask),
+        ("git $HOME", Ask),
+    ] {
+        assert_eq!(decide(Mode::Auto, rules, cmd).await, expected, "{cmd}");
+    }
+    for cmd in ["NO_COLOR=1 rm x", "for f in a; do rm $f; done", "{ rm x; }", "bash -lc 'rm x'"] {
+        assert_eq!(decide(Mode::Auto, &["deny exec_command(rm *)"], cmd).await, Deny, "{cmd}");
     }
 }
 
@@ -102,7 +151,9 @@ async fn safe_commands_are_reading() {
         ("find . -delete", Ask, Deny),
         ("ls; rm x", Ask, Deny),
         ("ls $(rm x)", Ask, Deny),
-        ("for i in 1; do ls; done", Ask, Deny),
+        ("for i in 1; do ls; done", Allow, Allow),
+        ("for i in 1; do touch $i; done", Ask, Deny),
+        ("case x in y) ls;; esac", Ask, Deny),
     ] {
         assert_eq!(decide(Mode::Auto, &[], cmd).await, auto, "{cmd}");
         assert_eq!(decide(Mode::Plan, &[], cmd).await, plan, "{cmd}");
@@ -161,7 +212,7 @@ async fn other_shells_login_and_variables_need_approval() {
         (json!({ "shell": "sh" }), &["git status", "ls"][..]),
         (login.clone(), &["git status", "ls"]),
         (json!({ "env": ["A=1"] }), &["git status", "ls"]),
-        (plain.clone(), &["bash -lc 'git status'", "sh -lc ls", "bash --login -c ls; ls"]),
+        (plain.clone(), &["bash -lc 'git status'; ls", "sh -lc ls; ls", "bash --login -c ls; ls"]),
     ] {
         for cmd in cmds {
             let mut arguments = json!({ "cmd": cmd });
@@ -506,7 +557,7 @@ async fn decision_names_the_deciding_command() {
     for (cmd, expected) in [
         ("git push && npm test", "`npm test`: no rule matches it"),
         ("git push && rm x", "`rm x`: the rule `deny exec_command(rm *)`"),
-        ("git push; ls {a,b}", "braces may expand"),
+        ("git push; ls {a,{b,c}}", "braces may expand"),
         ("ls `id`", "backticks are not understood"),
         ("git -c a.b=c log", "an argument may run other programs"),
         ("ls; cat $(git log)", "`$(git log)`: the file is only known at run time"),
@@ -541,7 +592,7 @@ async fn the_rule_that_would_allow_a_forced_removal_is_named() {
         ("rm -rf x", "the rule `allow exec_command(rm -rf x)` would"),
         ("make && rm -rf x", "`allow exec_command(make)` and `allow exec_command(rm -rf x)` would"),
         ("./a && ./b 'x y'", "`allow exec_command(./a)` and `allow exec_command(./b 'x y')` would"),
-        ("if true; then rm -rf x; fi", "no rule lifts this"),
+        ("case x in y) rm -rf x;; esac", "no rule lifts this"),
     ] {
         let error = host.error("exec_command", json!({ "cmd": cmd })).await;
         assert!(error.to_string().contains(expected), "{error}");
@@ -551,7 +602,7 @@ async fn the_rule_that_would_allow_a_forced_removal_is_named() {
         assert_eq!(decide(Mode::Auto, rules, "make && rm -rf x").await, Allow);
     }
     let rules = &["allow exec_command", "allow exec_command(rm -rf x)"];
-    assert_eq!(decide(Mode::Auto, rules, "if true; then rm -rf x; fi").await, Ask);
+    assert_eq!(decide(Mode::Auto, rules, "case x in y) rm -rf x;; esac").await, Ask);
 }
 
 // SH9: the reader is known only if it is alone on the terminal.

@@ -47,6 +47,11 @@ fn nested() -> impl Strategy<Value = String> {
             " \\\n", " # zz\n", " 2>&1", " >/dev/null ", " <<'E'\n$(cc)\nE\n", " <<< $(dd)", "time ",
             "`", "$((", "$'", "{a,b}", "<<E\n", "\nE\n", "case ", " in ", "ä",
         ]),
+        2 => prop::sample::select(vec![
+            "if ", ";then ", ";else ", ";elif ", ";fi", "{ ", ";}", "while aa;do ", ";done",
+            "for x in aa bb;do ", "for y in {1..2};do ", " \"$x\"", " $x", " c$y", "\"$x$y\"",
+            " x=1;", "for x in ", ";do ",
+        ]),
     ];
     prop::collection::vec(piece.prop_map(str::to_owned), 1..14).prop_map(|pieces| pieces.concat())
 }

@@ -224,7 +224,12 @@ impl ScriptAnalyzer {
                 let sole = outer.is_only_command && scan.commands.len() == 1;
                 for command in scan.commands {
                     let at = if outer.is_only_command { command.offset } else { outer.offset };
-                    let place = CommandPosition { offset: at, is_only_command: sole, ..outer };
+                    let place = CommandPosition {
+                        offset: at,
+                        is_only_command: sole && !command.is_repeated,
+                        is_repeated: outer.is_repeated || command.is_repeated,
+                        ..outer
+                    };
                     let inner = script.is_nested || command.is_nested;
                     self.queue_command(command.words, inner, script.depth, place);
                 }
@@ -334,7 +339,9 @@ impl ScriptAnalyzer {
         };
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
             self.order.record_folder_change(job.position);
-            self.analysis.folder_changes.push(leading_cd::cd_target(shown));
+            // A repeated change leads further each time.
+            let target = leading_cd::cd_target(shown).filter(|_| !job.position.is_repeated);
+            self.analysis.folder_changes.push(target);
         }
         if !job.is_guess && classify::may_rename_files(words, job.has_open_end, &command, &layer) {
             self.order.record_rename(job.position);

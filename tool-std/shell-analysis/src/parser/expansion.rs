@@ -29,27 +29,39 @@ impl ScriptParser<'_> {
         if length == 0 {
             self.push_char('$');
         } else {
-            self.current_word().push_parameter(&rest[..=length], in_quotes);
+            self.push_variable(&rest[..=length], in_quotes);
             self.pos += 1 + length;
         }
         Ok(())
+    }
+
+    /// Adds the value of a variable to the current word.
+    fn push_variable(&mut self, text: &str, in_quotes: bool) {
+        let name = text.trim_start_matches(['$', '{']).trim_end_matches('}');
+        let is_program = self.current_frame().is_at_program();
+        if !is_program && self.is_loop_variable(name, in_quotes) {
+            self.current_word().push_loop_variable(text, name, in_quotes);
+        } else {
+            self.current_word().push_parameter(text, name, in_quotes);
+        }
     }
 
     /// Parses a `~` that bash expands to a home directory.
     pub(super) fn parse_tilde(&mut self) {
         match self.peek_second() {
             None | Some('/' | ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' | ':') => {
-                self.current_word().push_raw("~");
+                self.current_word().push_home();
             }
             // The home of another user, or a previous directory.
-            _ => self.current_word().push_parameter("~", true),
+            _ => self.current_word().push_parameter("~", "", true),
         }
         self.pos += 1;
     }
 
     pub(super) fn open_subshell(&mut self) -> Result<(), OpaqueReason> {
         let frame = self.current_frame();
-        let is_free = frame.word.is_none()
+        let is_free = !matches!(frame.bracket, BracketKind::LoopHeader | BracketKind::LoopWords)
+            && frame.word.is_none()
             && frame.words.is_empty()
             && !frame.has_subshell
             && !frame.has_redirect
@@ -84,9 +96,7 @@ impl ScriptParser<'_> {
         let end = self.pos + 1;
         let frame = match self.frames.pop() {
             Some(frame)
-                if frame.bracket != BracketKind::None
-                    && frame.has_command
-                    && !frame.awaits_command =>
+                if frame.bracket.is_bracket() && frame.has_command && !frame.awaits_command =>
             {
                 frame
             }
@@ -99,7 +109,6 @@ impl ScriptParser<'_> {
         let source = &self.text[frame.start..end];
         let outer = self.current_frame();
         match frame.bracket {
-            BracketKind::None | BracketKind::Subshell => outer.has_subshell = true,
             // A number of processors.
             BracketKind::Substitution if source == "$(nproc)" => {
                 self.current_word().push_number(source)
@@ -109,6 +118,7 @@ impl ScriptParser<'_> {
                 self.current_word().push_unknown(source, in_quotes);
             }
             BracketKind::Process => self.current_word().push_pipe(source),
+            _ => outer.replace_command(frame.start),
         }
         Ok(())
     }

@@ -1,16 +1,22 @@
 //! The parser for scripts that are not plain.
 //!
 //! Supports redirections, comments, quoted heredocs, line continuations between words, variables,
-//! subshells, `<(..)` and `$(..)`, whose commands are analysed like all others. If it is
-//! uncertain how bash reads the script, parsing fails and the script is opaque. The text must
-//! have passed `check_raw_text`.
+//! braces, groups, conditions, loops, subshells, `<(..)` and `$(..)`, whose commands are analysed
+//! like all others. If it is uncertain how bash reads the script, parsing fails and the script is
+//! opaque. The text must have passed `check_raw_text`.
 //!
 //! **Invariant:** one look at each character; nested brackets are kept on a stack of bounded
 //! height.
 
+mod braces;
+mod compound;
 mod expansion;
 mod redirect;
 
+use std::ops::Range;
+
+use self::braces::expand_braces;
+use self::compound::LoopVariable;
 use self::redirect::{PendingHeredoc, RedirectKind};
 use super::OpaqueReason;
 use super::lexer::{MAX_COMMANDS, MAX_WORDS};
@@ -35,6 +41,8 @@ pub(super) struct ParsedCommand {
     pub(super) words: Vec<ShellWord>,
     /// Whether it is inside a substitution.
     pub(super) is_nested: bool,
+    /// Whether it is inside a loop, so that it may run after the commands that follow it.
+    pub(super) is_repeated: bool,
     /// The byte offset of its first word.
     pub(super) offset: usize,
 }
@@ -45,8 +53,8 @@ pub(super) struct RedirectedFile {
     /// The path as spelled in the script.
     pub(super) path: String,
     pub(super) is_written: bool,
-    /// The offset of the command that it is opened for.
-    pub(super) own_command: Option<usize>,
+    /// The offsets of the commands that it is opened for, and that run only after that.
+    pub(super) own_commands: Range<usize>,
     /// The offset from which commands run only after the file is opened.
     pub(super) opened_before: usize,
 }
@@ -54,7 +62,7 @@ pub(super) struct RedirectedFile {
 impl RedirectedFile {
     /// Whether the command at this offset may run before the file is opened.
     pub(super) fn may_open_after(&self, command: usize) -> bool {
-        command < self.opened_before && Some(command) != self.own_command
+        command < self.opened_before && !self.own_commands.contains(&command)
     }
 }
 
@@ -87,6 +95,28 @@ enum BracketKind {
     Substitution,
     /// `<(..)`
     Process,
+    /// `{ ..; }`
+    Group,
+    /// `if ..;` or `elif ..;`
+    Condition,
+    /// `then ..;`
+    Branch,
+    /// `else ..;`
+    LastBranch,
+    /// `for NAME in WORDS` up to the end of the words, and behind it up to `do`.
+    LoopHeader,
+    LoopWords,
+    /// `while ..;` or `until ..;`
+    LoopCondition,
+    /// `do ..;`
+    LoopBody,
+}
+
+impl BracketKind {
+    /// Whether a closing parenthesis ends the list.
+    fn is_bracket(self) -> bool {
+        matches!(self, Self::Subshell | Self::Substitution | Self::Process)
+    }
 }
 
 /// A list of commands that is being parsed.
@@ -105,7 +135,7 @@ struct ParserFrame {
     in_quotes: bool,
     pending_redirect: Option<RedirectKind>,
     has_redirect: bool,
-    /// Whether a subshell takes the place of the command.
+    /// Whether a subshell or a compound command takes the place of the command.
     has_subshell: bool,
     /// Whether an operator still needs the command after it.
     awaits_command: bool,
@@ -114,6 +144,8 @@ struct ParserFrame {
     heredocs: Vec<PendingHeredoc>,
     /// The files of the current command.
     files: Vec<RedirectedFile>,
+    /// The variable of a `for` loop.
+    loop_variable: Option<LoopVariable>,
 }
 
 impl ParserFrame {
@@ -133,7 +165,14 @@ impl ParserFrame {
             has_command: false,
             heredocs: Vec::new(),
             files: Vec::new(),
+            loop_variable: None,
         }
+    }
+
+    /// Lets a subshell or compound command that begins at `start` take the place of the command.
+    fn replace_command(&mut self, start: usize) {
+        self.has_subshell = true;
+        self.command_at = start;
     }
 
     /// Whether the next word is in the position of the program name.
@@ -176,7 +215,7 @@ impl<'s> ScriptParser<'s> {
     fn current_word(&mut self) -> &mut WordBuilder {
         let at = self.pos;
         let frame = self.current_frame();
-        if frame.word.is_none() && frame.words.is_empty() {
+        if frame.word.is_none() && frame.words.is_empty() && !frame.has_subshell {
             frame.command_at = at;
         }
         frame.word.get_or_insert_default()
@@ -318,11 +357,23 @@ impl<'s> ScriptParser<'s> {
 
     fn end_word(&mut self) -> Result<(), OpaqueReason> {
         let Some(word) = self.current_frame().word.take() else { return Ok(()) };
-        let (quoted, braces) = (word.is_quoted, word.has_braces);
+        let (is_quoted, has_braces) = (word.is_quoted, word.has_braces);
         let word = word.finish();
-        if braces && may_expand(&word.value) {
-            return Err(OpaqueReason::Braces);
+        if !has_braces || !may_expand(&word.value) {
+            return self.add_word(word, is_quoted);
         }
+        let frame = self.current_frame();
+        let is_program = frame.is_at_program() && frame.bracket != BracketKind::LoopHeader;
+        let is_fixed = is_program || frame.pending_redirect.is_some() || is_quoted;
+        let words = if is_fixed || !word.is_literal() { None } else { expand_braces(&word.value) };
+        for word in words.ok_or(OpaqueReason::Braces)? {
+            self.add_word(ShellWord::from_braces(&word), is_quoted)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a word to the current command.
+    fn add_word(&mut self, word: ShellWord, is_quoted: bool) -> Result<(), OpaqueReason> {
         self.word_count += 1;
         if self.word_count > MAX_WORDS {
             return Err(OpaqueReason::TooMany);
@@ -334,13 +385,24 @@ impl<'s> ScriptParser<'s> {
         if frame.has_subshell {
             return Err(OpaqueReason::Operator);
         }
+        if frame.bracket == BracketKind::LoopHeader {
+            frame.words.push(word);
+            return Ok(());
+        }
         if frame.is_at_program() {
             let value = word.value.as_str();
             // `!` only negates the exit code.
-            if value == "!" && !quoted && frame.words.is_empty() && !frame.has_redirect {
+            if value == "!" && !is_quoted && frame.words.is_empty() && !frame.has_redirect {
                 return Ok(());
             }
-            let is_time = value == "time" && !quoted;
+            if !is_quoted && self.parse_reserved_word(value)? {
+                return Ok(());
+            }
+            let frame = self.current_frame();
+            if frame.bracket == BracketKind::LoopWords {
+                return Err(OpaqueReason::Compound);
+            }
+            let is_time = value == "time" && !is_quoted;
             if is_reserved(value) && !is_time {
                 return Err(OpaqueReason::Compound);
             }
@@ -351,13 +413,17 @@ impl<'s> ScriptParser<'s> {
                 frame.assignments += 1;
             }
         }
-        frame.words.push(word);
+        self.current_frame().words.push(word);
         Ok(())
     }
 
     /// Ends the command. Returns whether there was one.
     fn end_command(&mut self, joined: bool) -> Result<bool, OpaqueReason> {
         self.end_word()?;
+        if self.current_frame().bracket == BracketKind::LoopHeader {
+            return self.end_loop_header(joined);
+        }
+        let (is_repeated, end) = (self.is_in_loop(), self.pos);
         let is_inner =
             |bracket| matches!(bracket, BracketKind::Substitution | BracketKind::Process);
         let inner = self.frames.iter().any(|frame| is_inner(frame.bracket));
@@ -375,14 +441,20 @@ impl<'s> ScriptParser<'s> {
         frame.awaits_command = joined;
         frame.has_subshell = false;
         frame.has_redirect = false;
-        // A subshell has no offset of its own.
-        let own = (!words.is_empty()).then_some(at);
+        let own = match is_repeated {
+            // It also runs before the file is opened again.
+            true => 0..0,
+            // A compound command runs after the file is opened, with all that it contains.
+            false if words.is_empty() => at..end,
+            false => at..at + 1,
+        };
         let files = std::mem::take(&mut frame.files);
-        self.parsed
-            .files
-            .extend(files.into_iter().map(|file| RedirectedFile { own_command: own, ..file }));
+        self.parsed.files.extend(
+            files.into_iter().map(|file| RedirectedFile { own_commands: own.clone(), ..file }),
+        );
         if !words.is_empty() {
-            self.parsed.commands.push(ParsedCommand { words, is_nested: inner, offset: at });
+            let command = ParsedCommand { words, is_nested: inner, is_repeated, offset: at };
+            self.parsed.commands.push(command);
         }
         if self.parsed.commands.len() > MAX_COMMANDS {
             Err(OpaqueReason::TooMany)
@@ -407,12 +479,14 @@ impl<'s> ScriptParser<'s> {
     }
 
     fn finish(mut self) -> Result<ParsedScript, OpaqueReason> {
-        let frame = self.current_frame();
-        if frame.in_quotes || frame.bracket != BracketKind::None {
+        if self.current_frame().in_quotes {
             return Err(OpaqueReason::Unclosed);
         }
         self.end_command(false)?;
         let frame = self.current_frame();
+        if frame.bracket != BracketKind::None {
+            return Err(OpaqueReason::Unclosed);
+        }
         if !frame.heredocs.is_empty() {
             return Err(OpaqueReason::Heredoc);
         }

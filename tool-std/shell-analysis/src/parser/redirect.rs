@@ -106,7 +106,7 @@ impl ScriptParser<'_> {
             self.current_frame().files.push(RedirectedFile {
                 path,
                 is_written,
-                own_command: None,
+                own_commands: 0..0,
                 opened_before: usize::MAX,
             });
         }

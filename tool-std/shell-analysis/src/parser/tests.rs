@@ -61,7 +61,12 @@ fn a_file_is_opened_after_what_stands_before_it() {
         ("> x a; b", &[]),
         ("a $(b) > x; c", &["b"]),
         ("(a; b > x; c) | d; e", &["a", "c", "d"]),
-        ("(a; b) > x; c", &["a", "b"]),
+        ("(a; b) > x; c", &[]),
+        ("a; { b; c; } > x; d", &["a"]),
+        ("if a; then b; fi < x", &[]),
+        ("while a; do b; done < x; c", &[]),
+        ("while a; do b < x; done; c", &["a", "b"]),
+        ("for f in a; do b; c; done > x", &[]),
         ("a > x |\nb; c", &["b"]),
         ("a $(b > x; c)", &["a", "c"]),
     ] {
@@ -108,6 +113,65 @@ fn a_commit_message_may_be_a_heredoc() {
 }
 
 #[test]
+fn compound_commands_list_the_commands_of_all_branches() {
+    for (script, commands) in [
+        ("{ a; b; }", &["a", "b"][..]),
+        ("{ a\n}", &["a"]),
+        ("{ { a; }; } | b", &["a", "b"]),
+        ("if a; then b; fi", &["a", "b"]),
+        ("if a\nthen b\nelif c; then d; else e; fi && f", &["a", "b", "c", "d", "e", "f"]),
+        ("while a; do b; done", &["a", "b"]),
+        ("until a; do b | c; done", &["a", "b", "c"]),
+        ("! if a; then b; fi", &["a", "b"]),
+        ("echo then fi done }", &["echo then fi done '}'"]),
+    ] {
+        assert_eq!(texts(script), commands, "{script}");
+    }
+}
+
+#[test]
+fn body_of_a_loop_is_listed_for_each_word() {
+    for (script, commands) in [
+        ("for f in a b; do c \"$f\"; done", &["c a", "c b"][..]),
+        ("for f in a b\ndo c -x=${f}.rs; d; done", &["c -x=a.rs", "c -x=b.rs", "d"]),
+        ("for f in 'a b'; do c \"$f\"; done", &["c 'a b'"]),
+        ("for f in 'a b'; do c $f; done", &["c $f"]),
+        ("for f in a; do c \"$f$x\"; done", &["c $f$x"]),
+        ("for f in a; do \"$f\"; done", &["$f"]),
+        ("for f in *.rs; do c \"$f\"; done", &["c *.rs"]),
+        ("for f in *.rs; do c \"$f.bak\"; done", &["c $f.bak"]),
+        ("for f in $(d); do c \"$f\"; done", &["d", "c $f"]),
+        ("for f in -r x; do c \"$f\"; done", &["c -r", "c x"]),
+        ("for i in {1..2}; do c $i; done", &["c 1", "c 2"]),
+        ("for a in 1 2; do for b in x y; do c $a$b; done; done", &["c 1x", "c 2x", "c 1y", "c 2y"]),
+        ("for f in a; do c; done; d \"$f\"", &["c", "d $f"]),
+        ("for f in a; do c '$f' \\$f; done", &["c '$f' '$f'"]),
+        ("for f in a b; do c \"$(d \"$f\")\"; done", &["c $(d \"$f\")", "d a", "d b"]),
+    ] {
+        assert_eq!(texts(script), commands, "{script}");
+    }
+    let many = "for a in {1..60}; do for b in {1..60}; do c $a$b; done; done";
+    assert_eq!(parse_script(many).map(|_| ()), Err(OpaqueReason::TooMany));
+}
+
+#[test]
+fn braces_are_several_words() {
+    assert_eq!(texts("echo {a,b} x{1..3}"), ["echo a b x1 x2 x3"]);
+    assert_eq!(texts("git show HEAD@{1} stash@{0}"), ["git show 'HEAD@{1}' 'stash@{0}'"]);
+}
+
+#[test]
+fn file_of_a_loop_may_be_opened_after_its_command() {
+    let scan = parse_script("while a; do mv b c < d; done; e").unwrap();
+    assert!(scan.files[0].own_commands.is_empty());
+    assert!(scan.commands.iter().take(2).all(|command| command.is_repeated));
+    assert!(
+        scan.commands.iter().take(2).all(|command| scan.files[0].may_open_after(command.offset))
+    );
+    assert!(!scan.files[0].may_open_after(scan.commands[2].offset));
+}
+
+#[test]
 fn uncertain_syntax_is_opaque() {
     for (script, why) in [
         ("a & b", OpaqueReason::Background),
@@ -120,8 +184,38 @@ fn uncertain_syntax_is_opaque() {
         ("(a) b", OpaqueReason::Operator),
         ("f() { a; }", OpaqueReason::Compound),
         ("a=(b c)", OpaqueReason::Compound),
-        ("if a; then b; fi", OpaqueReason::Compound),
-        ("{ a; }", OpaqueReason::Compound),
+        ("case a in b) c;; esac", OpaqueReason::Compound),
+        ("select x in a; do b; done", OpaqueReason::Compound),
+        ("[[ -f a ]]", OpaqueReason::Compound),
+        ("function f { a; }", OpaqueReason::Compound),
+        ("if a; then b", OpaqueReason::Unclosed),
+        ("if a; fi", OpaqueReason::Compound),
+        ("if a; then fi", OpaqueReason::Operator),
+        ("if a; then b; else c; elif d; then e; fi", OpaqueReason::Compound),
+        ("if a; then b; else c; else d; fi", OpaqueReason::Compound),
+        ("if; then a; fi", OpaqueReason::Operator),
+        ("if a && then b; fi", OpaqueReason::Operator),
+        ("(if a; then b; )", OpaqueReason::Operator),
+        ("{ a }", OpaqueReason::Unclosed),
+        ("{ }", OpaqueReason::Operator),
+        ("{ a; } b", OpaqueReason::Operator),
+        ("> x { a; }", OpaqueReason::Compound),
+        ("a; done", OpaqueReason::Compound),
+        ("while a; done", OpaqueReason::Compound),
+        ("while a; do b; fi", OpaqueReason::Compound),
+        ("for x in a; b; done", OpaqueReason::Compound),
+        ("for x in a; (b); done", OpaqueReason::Compound),
+        ("for x; do a; done", OpaqueReason::Compound),
+        ("for x in; do a; done", OpaqueReason::Compound),
+        ("for x in a > y; do b; done", OpaqueReason::Compound),
+        ("for x in a && do b; done", OpaqueReason::Compound),
+        ("for PATH in a; do b; done", OpaqueReason::Compound),
+        ("for x in a; do for x in b; do c; done; done", OpaqueReason::Compound),
+        ("for x in a; do x=b; c \"$x\"; done", OpaqueReason::Compound),
+        ("for x in a; do read x; c \"$x\"; done", OpaqueReason::Compound),
+        ("for x in a; do printf -vx b; done", OpaqueReason::Compound),
+        ("for x in a; do eval x=b; done", OpaqueReason::Compound),
+        ("for ((;;)); do a; done", OpaqueReason::Compound),
         ("time ! a", OpaqueReason::Compound),
         ("time if a; then b; fi", OpaqueReason::Compound),
         ("echo `a`", OpaqueReason::Backtick),
@@ -137,8 +231,12 @@ fn uncertain_syntax_is_opaque() {
         ("cat < <(a)", OpaqueReason::Operator),
         ("cat <(a", OpaqueReason::Unclosed),
         ("tee >(a)", OpaqueReason::ProcessSubstitution),
-        ("echo {a,b}", OpaqueReason::Braces),
-        ("echo a{1..3}", OpaqueReason::Braces),
+        ("echo {a,{b,c}}", OpaqueReason::Braces),
+        ("echo {a,$x}", OpaqueReason::Braces),
+        ("echo {a,*}", OpaqueReason::Braces),
+        ("echo {a,'b'}", OpaqueReason::Braces),
+        ("{a,b} c", OpaqueReason::Braces),
+        ("a > {b,c}", OpaqueReason::Braces),
         ("git pus\\\nh", OpaqueReason::Continuation),
         ("echo $\\\n(a)", OpaqueReason::Continuation),
         ("exec 3<&0", OpaqueReason::Descriptor),

@@ -21,6 +21,7 @@ use self::table::{
     WrapperKind, WrapperProgram,
 };
 use super::OpaqueReason;
+use super::assignments::are_harmless_assignments;
 use super::program_names::{canonical_name, has_decorated_name};
 use super::word::{ShellWord, is_assignment};
 
@@ -260,6 +261,14 @@ impl WrapperProgram {
 fn unwrap_assignments(words: &[ShellWord]) -> WrapperLayer {
     let end = words.iter().position(|word| !is_assignment(&word.value)).unwrap_or(words.len());
     let inner = (end < words.len()).then_some(end..words.len());
+    if are_harmless_assignments(&words[..end]) {
+        return WrapperLayer {
+            command_ranges: inner.into_iter().collect(),
+            is_transparent: true,
+            keeps_folder: true,
+            ..WrapperLayer::default()
+        };
+    }
     // Bash keeps its command tables in arrays.
     let is_array =
         |word: &ShellWord| word.value.split('=').next().is_some_and(|it| it.contains('['));

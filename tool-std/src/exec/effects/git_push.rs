@@ -15,11 +15,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::{Resource, Workspace};
-use tool_shell_analysis::{SimpleCommand, WordCertainty, internal::bare_name};
+use tool_shell_analysis::{SimpleCommand, internal::bare_name};
 
 use super::base_folder::is_folder_in;
 use super::git::work_tree_top;
-use super::operands::operand_words;
+use super::operands::{is_known, operand_words};
 
 /// The maximum number of words that may name a repository.
 const MAX_WORDS: usize = 64;
@@ -106,7 +106,7 @@ fn repository_words(command: &SimpleCommand) -> Option<Vec<&str>> {
     let is_plain = at == 0;
     let mut found = Vec::new();
     for (place, word) in words.iter().enumerate().skip(at + 1) {
-        if command.word_certainty[place + 1] != WordCertainty::Literal || found.len() == MAX_WORDS {
+        if !is_known(command.word_certainty[place + 1]) || found.len() == MAX_WORDS {
             return None;
         }
         if word.starts_with('-') {
@@ -139,8 +139,7 @@ pub(super) fn may_set_remote(command: &SimpleCommand) -> bool {
 /// Whether a word of such a command is, or may be, a local repository.
 fn sets_remote(command: &SimpleCommand, is_local: &dyn Fn(&str) -> bool) -> bool {
     command.argv.len() > MAX_WORDS + 1
-        || operand_words(command)
-            .any(|(word, certainty)| certainty != WordCertainty::Literal || is_local(word))
+        || operand_words(command).any(|(word, certainty)| !is_known(certainty) || is_local(word))
 }
 
 /// Removes the scheme of a `file://` URL.

@@ -68,6 +68,8 @@ struct AnalyzedLine<'a> {
     files_may_appear: bool,
     /// Whether globs have their default meaning.
     has_default_globbing: bool,
+    /// Whether no command changes the home directory, and its path is one word.
+    is_home_certain: bool,
     /// Whether the current files are certainly those that are written.
     are_writes_certain: bool,
     /// How many operands and files may still be checked.
@@ -89,6 +91,7 @@ impl<'a> AnalyzedLine<'a> {
             folders: base.run_folders(analysis),
             files_may_appear: is_named && !has_settled_files(analysis),
             has_default_globbing: !commands().any(changes_globbing),
+            is_home_certain: is_named && paths::is_home_one_word() && !commands().any(changes_home),
             // A single command that moves files resolves its own paths before.
             are_writes_certain: !is_opaque
                 && (!analysis.may_rename_files || writers.nth(1).is_none()),
@@ -146,6 +149,13 @@ fn changes_globbing(command: &SimpleCommand) -> bool {
     let is_setting = |word: &String| GLOB_SETTINGS.iter().any(|it| word.contains(it));
     command.argv.first().is_some_and(|program| bare_name(program) == "shopt")
         || command.argv.iter().any(is_setting)
+}
+
+/// Whether a command may set the variable `HOME`, by its name or as one of many.
+fn changes_home(command: &SimpleCommand) -> bool {
+    let names_home = |word: &String| word.contains("HOME") && paths::strip_home(word).is_none();
+    let has_unknown = !command.is_safe && !command.is_fully_known();
+    command.argv.iter().any(names_home) || has_unknown
 }
 
 /// The state of the walk over the commands.

@@ -90,7 +90,9 @@ impl<'a> ReadNames<'a> {
                 WordCertainty::Literal if is_setting && word.contains(is_expansion_char) => {
                     names.add_unknown_word(word);
                 }
-                WordCertainty::Literal => names.add_word(word, is_opaque || word.contains("{}")),
+                WordCertainty::Literal | WordCertainty::HomePath => {
+                    names.add_word(word, is_opaque || word.contains("{}"));
+                }
                 _ => names.add_unknown_word(word),
             }
         }

@@ -33,6 +33,8 @@ pub(super) struct Operand<'a> {
 pub(super) enum OperandKind<'a> {
     /// The file at a path.
     Path,
+    /// The file at a path below the home directory.
+    HomePath,
     /// The files that match a glob.
     Pattern,
     /// Unknown files.
@@ -135,14 +137,22 @@ fn named_operands<'a>(program: &ProgramEffects, command: &'a SimpleCommand) -> V
             WordCertainty::Pattern => Some(Kind::Pattern.of(word)),
             WordCertainty::AnyWords => Some(Kind::Unknown.of(word)),
             WordCertainty::SingleWord if is_file || is_option => Some(Kind::Unknown.of(word)),
-            WordCertainty::Literal if is_file && is_file_operand(program, word) => {
+            WordCertainty::HomePath if is_file && path == Kind::Path => {
+                Some(Kind::HomePath.of(word))
+            }
+            WordCertainty::Literal | WordCertainty::HomePath
+                if is_file && is_file_operand(program, word) =>
+            {
                 Some(match program.reads {
                     // Most words of git are not paths, and git does not follow links.
                     ReadEffect::Git if !leaves_folder(word) => Kind::MaybePath.of(word),
                     _ => path.of(word),
                 })
             }
-            WordCertainty::Literal | WordCertainty::SingleWord | WordCertainty::Pipe => None,
+            WordCertainty::Literal
+            | WordCertainty::HomePath
+            | WordCertainty::SingleWord
+            | WordCertainty::Pipe => None,
         });
     }
     operands
@@ -157,7 +167,7 @@ fn pattern_folders(command: &SimpleCommand) -> Vec<Operand<'_>> {
         match certainty {
             WordCertainty::Pattern => Some(Kind::Path.of(&word[..end.max(1)])),
             WordCertainty::AnyWords => Some(Kind::Unknown.of(word)),
-            WordCertainty::Literal | WordCertainty::SingleWord | WordCertainty::Pipe => None,
+            _ => None,
         }
     });
     listed.collect()
@@ -184,7 +194,7 @@ fn add_below<'a>(operands: &mut Vec<Operand<'a>>, path: Kind<'a>, pattern: Kind<
     for at in 0..operands.len() {
         let Operand { kind, text } = operands[at];
         match kind {
-            Kind::Path | Kind::MaybePath => operands.push(path.of(text)),
+            Kind::Path | Kind::HomePath | Kind::MaybePath => operands.push(path.of(text)),
             Kind::Pattern => operands.push(pattern.of(text)),
             _ => {}
         }
@@ -294,12 +304,17 @@ pub(super) fn write_operands(command: &SimpleCommand) -> Vec<Operand<'_>> {
 fn written_files<'a>(words: &[OperandWord<'a>], kind: Kind<'a>) -> Vec<Operand<'a>> {
     let kind_of = |word: &str, certainty| match certainty {
         WordCertainty::Literal if NOT_WRITTEN.contains(&word) => None,
-        WordCertainty::Literal => Some(kind),
+        WordCertainty::Literal | WordCertainty::HomePath => Some(kind),
         WordCertainty::Pipe => None,
         WordCertainty::Pattern => Some(Kind::Pattern),
         WordCertainty::SingleWord | WordCertainty::AnyWords => Some(Kind::Unknown),
     };
     words.iter().filter_map(|(word, certainty)| Some(kind_of(word, *certainty)?.of(word))).collect()
+}
+
+/// Whether the value of a word is a single path.
+pub(super) fn is_known(certainty: WordCertainty) -> bool {
+    matches!(certainty, WordCertainty::Literal | WordCertainty::HomePath)
 }
 
 /// Returns the files that copying or moving each source to each target writes.
@@ -310,9 +325,9 @@ fn copies<'a>(
 ) -> Vec<Operand<'a>> {
     let mut written = Vec::new();
     let (known, unknown): (Vec<_>, Vec<_>) =
-        sources.iter().partition(|(_, certainty)| *certainty == WordCertainty::Literal);
+        sources.iter().partition(|(_, certainty)| is_known(*certainty));
     for &(to, certainty) in targets {
-        if certainty != WordCertainty::Literal {
+        if !is_known(certainty) {
             written.push(Kind::Unknown.of(to));
             continue;
         }
@@ -374,7 +389,7 @@ impl<'a> SplitWords<'a> {
         let Some(at) = word.find(takes_value) else {
             self.letters.push_str(word);
             // It may expand to an operand.
-            let is_open = certainty != WordCertainty::Literal;
+            let is_open = !is_known(certainty);
             return self.operands.extend(is_open.then_some((word, certainty)));
         };
         self.letters.push_str(&word[..=at]);

@@ -1,7 +1,7 @@
 //! Paths as a shell spells them: the home directory, globs and `..`.
 //!
-//! **Invariant:** no path below home is certain: an earlier command may change the home directory,
-//! and quotes may prevent the expansion.
+//! **Invariant:** a path below home is certain only if the analysis says that bash expands it and no
+//! command may change the home directory.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -23,6 +23,12 @@ pub(super) fn home_path(word: &str) -> Option<PathBuf> {
     let env = ChildEnv::from_host();
     let home = env.home_dir().filter(|home| home.is_absolute())?;
     Some(home.join(rest))
+}
+
+/// Whether the path of the home directory stays one word without quotes.
+pub(super) fn is_home_one_word() -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "/_.-+@,".contains(c);
+    home_path("~").is_some_and(|home| home.to_str().is_some_and(|home| home.chars().all(is_plain)))
 }
 
 /// Whether a tilde in the middle of a word may be expanded, as in an assignment.

@@ -109,6 +109,7 @@ impl<'a> OperandResolver<'a> {
     fn locate(&self, Operand { kind, text }: Operand<'_>) -> LocatedFiles {
         match kind {
             Kind::Path => self.locate_path(text),
+            Kind::HomePath => self.locate_home_path(text),
             Kind::MaybePath if self.exists(text) => self.locate_path(text),
             Kind::MaybePath => LocatedFiles::default(),
             Kind::Tracked => self.locate_tracked(text),
@@ -143,6 +144,14 @@ impl<'a> OperandResolver<'a> {
             }
         }
         LocatedFiles { files, has_more }
+    }
+
+    /// Locates a path below the home directory of the command.
+    fn locate_home_path(&self, path: &str) -> LocatedFiles {
+        match home_path(path).filter(|_| self.line.is_home_certain) {
+            Some(file) => LocatedFiles { files: vec![file], has_more: false },
+            None => self.locate_path(path),
+        }
     }
 
     /// Locates a path relative to a repository root or to the directory. It need not exist now,
