@@ -36,6 +36,7 @@ pub(super) const NO_SAFE_COMMANDS: &str = "no-safe-commands";
 pub(super) const ROOT: &str = "root";
 pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SANDBOX: &str = "sandbox";
+pub(super) const SANDBOX_AUTO_ALLOW: &str = "sandbox-auto-allow";
 pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const SELF_TEST: &str = "self-test";
@@ -61,6 +62,7 @@ pub(super) const RESERVED: &[&str] = &[
     "root",
     "safe-commands",
     "sandbox",
+    "sandbox-auto-allow",
     "sandbox-level",
     "state-dir",
     "yes",
@@ -337,6 +339,11 @@ pub(super) fn with_globals(command: Command) -> Command {
             "What sandboxed commands may do [env: TOOL_SDK_SANDBOX_LEVEL] [default: workspace_write]",
         )
         .value_parser(levels)
+        .help_heading(HEADING),
+        switch_arg(
+            SANDBOX_AUTO_ALLOW,
+            "Run commands that the sandbox fully confines without a prompt [env: TOOL_SDK_SANDBOX_AUTO_ALLOW]",
+        )
         .help_heading(HEADING),
         value_arg(CONFIG, "FILE", "The configuration file [env: TOOL_SDK_CONFIG]")
             .value_parser(value_parser!(PathBuf))

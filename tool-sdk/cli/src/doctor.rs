@@ -69,6 +69,7 @@ impl DoctorReport {
                     "mode": self.policy.mode(),
                     "level": self.policy.level(),
                     "network": self.policy.has_network(),
+                    "auto_allow": self.policy.allows_confined_commands(),
                 },
                 "landlock": self.support.landlock,
                 "user_namespaces": self.support.namespaces,
@@ -103,10 +104,11 @@ impl DoctorReport {
                 yes_or_no(*seccomp)
             ),
             format!(
-                "configured  {}, {}, network {}",
+                "configured  {}, {}, network {}{}",
                 self.policy.mode(),
                 self.policy.level(),
-                if self.policy.has_network() { "allowed" } else { "refused" }
+                if self.policy.has_network() { "allowed" } else { "refused" },
+                auto_allow_note(&self.policy),
             ),
             format!("openat2     {}", yes_or_no(self.openat2)),
             format!(
@@ -165,6 +167,21 @@ impl DoctorReport {
             weaker.push("other users can read the state folder".to_owned());
         }
         weaker
+    }
+}
+
+/// Says whether confined commands run without an approval, if that is configured.
+fn auto_allow_note(policy: &SandboxPolicy) -> &'static str {
+    match (policy.has_auto_allow(), policy.allows_confined_commands()) {
+        (false, _) => "",
+        (true, true) => ", confined commands run without approval",
+        (true, false) if policy.is_off() => {
+            ", no commands run without approval: the sandbox is off"
+        }
+        (true, false) if policy.has_network() => {
+            ", no commands run without approval: they reach the network"
+        }
+        (true, false) => ", no commands run without approval: the sandbox is not enforced in full",
     }
 }
 

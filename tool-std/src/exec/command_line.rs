@@ -217,8 +217,12 @@ pub(super) fn base_folder<'a>(cx: &'a Context, workdir: &WorkspacePath) -> BaseF
     // The command runs in the folder that is judged here, or not at all.
     workdir.pin_location(cx);
     match working_folder(cx, workdir) {
-        Ok(folder) => BaseFolder::new(cx, Some(folder.absolute_path()))
-            .with_writable_roots(sandbox::sandbox_policy(cx).enforced_roots()),
+        Ok(folder) => {
+            let policy = sandbox::sandbox_policy(cx);
+            BaseFolder::new(cx, Some(folder.absolute_path()))
+                .with_writable_roots(policy.enforced_roots())
+                .with_confinement(policy.allows_confined_commands())
+        }
         Err(error) => BaseFolder::new_refused(cx, workdir.as_str(), &error),
     }
 }

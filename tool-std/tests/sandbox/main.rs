@@ -6,6 +6,7 @@
 #![cfg(all(feature = "application", target_os = "linux"))]
 #![expect(clippy::print_stdout, reason = "what is skipped is told, and why")]
 
+mod auto_allow;
 mod leftovers;
 mod servers;
 mod working_folder;

@@ -185,9 +185,16 @@ fn resolve_sandbox(
     let level = from.option_or_variable(args::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL")?;
     let level = level.or(config.sandbox_level).unwrap_or_default();
     let network = from.switch("TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
+    let given = from.levels.iter().any(|matches| matches.get_flag(args::SANDBOX_AUTO_ALLOW));
+    let auto_allow = match given {
+        true => Some(true),
+        false => from.switch("TOOL_SDK_SANDBOX_AUTO_ALLOW")?.or(config.sandbox_auto_allow),
+    };
     // Modes that forbid writing make the sandbox read-only.
     let level = if mode.forbids(RiskClass::Write) { SandboxLevel::ReadOnly } else { level };
-    Ok(SandboxPolicy::new(how.unwrap_or_default(), level).with_network(network.unwrap_or(false)))
+    Ok(SandboxPolicy::new(how.unwrap_or_default(), level)
+        .with_network(network.unwrap_or(false))
+        .with_auto_allow(auto_allow.unwrap_or(false)))
 }
 
 fn resolve_prompt_mode(from: SettingSources<'_, '_>) -> Result<PromptMode> {

@@ -42,6 +42,7 @@ pub struct Resource {
     approval: ApprovalDefault,
     role: ResourceRole,
     is_dangerous: bool,
+    is_confined: bool,
     is_context_dependent: bool,
     /// What most resources have none of.
     details: Option<Box<ResourceDetails>>,
@@ -162,6 +163,7 @@ impl Resource {
             approval: ApprovalDefault::ByMode,
             role: ResourceRole::Whole,
             is_dangerous: false,
+            is_confined: false,
             is_context_dependent: false,
             details: None,
         }
@@ -422,6 +424,23 @@ impl Resource {
         self
     }
 
+    /// Declares that a sandbox, enforced in full, confines what the call does, and that the user
+    /// wants no approvals for that. Where no rule matches, the mode `auto` then allows it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Resource;
+    ///
+    /// let test = Resource::new("cargo test").confined_by_sandbox();
+    /// assert!(test.is_confined_by_sandbox());
+    /// ```
+    #[must_use]
+    pub fn confined_by_sandbox(mut self) -> Self {
+        self.is_confined = true;
+        self
+    }
+
     /// Declares that the effect depends on more than the text, such as the working folder. No
     /// rule matches it exactly.
     ///
@@ -532,6 +551,12 @@ impl Resource {
         } else {
             self.class
         }
+    }
+
+    /// Returns whether a sandbox confines what the call does, so that it needs no approval.
+    #[must_use]
+    pub fn is_confined_by_sandbox(&self) -> bool {
+        self.is_confined
     }
 
     /// Returns every text that rules that deny or ask match.

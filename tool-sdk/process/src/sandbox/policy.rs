@@ -118,6 +118,7 @@ pub struct SandboxPolicy {
     pub(super) level: SandboxLevel,
     pub(super) network: bool,
     pub(super) unix_sockets: bool,
+    auto_allow: bool,
     pub(super) writable_roots: BTreeSet<PathBuf>,
     pub(super) protected: BTreeSet<PathBuf>,
     pub(super) helper: Option<PathBuf>,
@@ -159,6 +160,46 @@ impl SandboxPolicy {
     pub fn with_unix_sockets(mut self, unix_sockets: bool) -> Self {
         self.unix_sockets = unix_sockets;
         self
+    }
+
+    /// Sets whether confined commands need no approval in the mode `auto`. Default: they do.
+    ///
+    /// This holds only where [`allows_confined_commands`](Self::allows_confined_commands) does, and
+    /// a command that was allowed for this reason does not start with less.
+    #[must_use]
+    pub fn with_auto_allow(mut self, auto_allow: bool) -> Self {
+        self.auto_allow = auto_allow;
+        self
+    }
+
+    /// Returns whether confined commands need no approval, provided that the sandbox is enforced in
+    /// full.
+    #[must_use]
+    pub const fn has_auto_allow(&self) -> bool {
+        self.auto_allow
+    }
+
+    /// Returns whether a command needs no approval because this policy confines it: the kernel
+    /// enforces it in full, and it lets no network and no Unix socket be reached.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
+    ///
+    /// let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite);
+    /// assert!(!policy.allows_confined_commands());
+    ///
+    /// let online = policy.with_auto_allow(true).with_network(true);
+    /// assert!(!online.allows_confined_commands());
+    /// ```
+    #[must_use]
+    pub fn allows_confined_commands(&self) -> bool {
+        self.auto_allow
+            && !self.is_off()
+            && !self.network
+            && !self.unix_sockets
+            && self.is_fully_enforced(&self.status())
     }
 
     /// Adds a folder that is writable on [`SandboxLevel::WorkspaceWrite`].
@@ -227,7 +268,8 @@ impl SandboxPolicy {
     /// Returns whether a child with this status may run.
     #[must_use]
     pub fn is_met_by(&self, status: &SandboxStatus) -> bool {
-        self.mode != SandboxMode::Required || self.is_off() || self.is_fully_enforced(status)
+        let is_required = self.mode == SandboxMode::Required || self.allows_confined_commands();
+        !is_required || self.is_off() || self.is_fully_enforced(status)
     }
 
     /// Returns whether `status` enforces this policy completely.

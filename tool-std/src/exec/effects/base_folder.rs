@@ -71,6 +71,8 @@ pub(crate) struct BaseFolder<'a> {
     refusal: Option<Resource>,
     /// The directories to which the sandbox limits writes, if it does.
     writable_roots: Option<Vec<PathBuf>>,
+    /// Whether the sandbox confines commands so that they need no approval.
+    is_confined: bool,
     /// Whether the base is the first workspace root, where commands run by default.
     is_workspace_root: OnceCell<bool>,
     /// Cache of programs and whether they are in the workspace.
@@ -86,6 +88,7 @@ impl<'a> BaseFolder<'a> {
             shell_folder: None,
             refusal: None,
             writable_roots: None,
+            is_confined: false,
             is_workspace_root,
             workspace_programs,
         }
@@ -101,13 +104,19 @@ impl<'a> BaseFolder<'a> {
         Self { writable_roots, ..self }
     }
 
+    /// Sets whether the sandbox confines commands so that they need no approval.
+    pub(crate) fn with_confinement(self, is_confined: bool) -> Self {
+        Self { is_confined, ..self }
+    }
+
     /// Restricts the resource of a command to this base directory.
     pub(crate) fn restrict_command(&self, subject: Resource) -> Resource {
         let subject = if self.is_workspace_root() { subject } else { subject.context_dependent() };
-        match &self.writable_roots {
+        let subject = match &self.writable_roots {
             Some(folders) => subject.with_writable_folders(folders),
             None => subject,
-        }
+        };
+        if self.is_confined { subject.confined_by_sandbox() } else { subject }
     }
 
     /// Whether a rule with exactly the words of a command applies in this directory.
@@ -219,7 +228,11 @@ impl<'a> BaseFolder<'a> {
         subjects.retain(|subject| subject.absolute().is_some());
         // A command may have changed the home directory.
         let is_known = !subjects.is_empty() && is_certain && strip_home(path).is_none();
-        let mut subjects: Vec<Resource> = subjects.into_iter().map(named).collect();
+        // What lies outside or is protected needs approval under a permission of its own.
+        let is_free = |it: &Resource| self.is_confined && it.permission() == Some(WRITE);
+        let confined = |it: Resource| if is_free(&it) { it.confined_by_sandbox() } else { it };
+        let mut subjects: Vec<Resource> =
+            subjects.into_iter().map(|it| confined(named(it))).collect();
         if !is_known {
             // Deny rules may name the file by its absolute path.
             let place = self.folder.as_ref().filter(|_| !path.starts_with(['~', '$']));

@@ -82,6 +82,8 @@ pub(super) struct ConfigFile {
     pub(super) sandbox: Option<sandbox::SandboxMode>,
     pub(super) sandbox_level: Option<sandbox::SandboxLevel>,
     pub(super) sandbox_network: Option<bool>,
+    /// Whether commands that the sandbox fully confines run without an approval.
+    pub(super) sandbox_auto_allow: Option<bool>,
 }
 
 /// Loads the file. A missing one is empty, unless it `must_exist`.

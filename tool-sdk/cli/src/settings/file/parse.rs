@@ -26,6 +26,7 @@ const ROOT_KEYS: &[&str] = &[
     "rules",
     "safe_commands",
     "sandbox",
+    "sandbox_auto_allow",
     "sandbox_level",
     "sandbox_network",
     "serve",
@@ -66,6 +67,7 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
         sandbox: keys.parse_word("sandbox"),
         sandbox_level: keys.parse_word("sandbox_level"),
         sandbox_network: keys.read_value("sandbox_network"),
+        sandbox_auto_allow: keys.read_value("sandbox_auto_allow"),
     }
 }
 

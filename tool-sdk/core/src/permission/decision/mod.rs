@@ -54,6 +54,8 @@ pub enum DecisionSource {
     Approval,
     /// The mode, which forbids what the tool does.
     Mode,
+    /// The sandbox, which confines what the call does.
+    Sandbox,
     /// The writable roots.
     Roots,
     /// A rule that could not be evaluated, because the tool does not name its resources.
@@ -223,6 +225,11 @@ impl PolicyInput<'_> {
                 DecisionSource::Tool,
                 "it is judged as a part of another resource",
             );
+        }
+        let is_confined = resource.is_confined_by_sandbox() && !resource.is_asked_by_default();
+        if is_confined && self.modes.strictest_for(class) == Mode::Auto {
+            let reason = "a sandbox, enforced in full, confines it";
+            return Decision::new(Action::Allow, DecisionSource::Sandbox, reason);
         }
         if resource.is_opaque() {
             let reason =

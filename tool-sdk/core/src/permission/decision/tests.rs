@@ -108,6 +108,33 @@ fn modes_that_hold_at_once_are_as_strict_as_each() {
     }
 }
 
+// F193: a sandbox that confines a call replaces the question of the mode, and nothing else.
+#[test]
+fn confined_call_needs_no_approval_in_auto_mode() {
+    use Action::{Allow, Ask, Deny};
+    let test = Resource::new("cargo test").confined_by_sandbox();
+    for (mode, rules, resource, expected) in [
+        (Mode::Auto, &[][..], test.clone(), Allow),
+        (Mode::Auto, &[], test.clone().opaque(), Allow),
+        (Mode::Auto, &[], test.clone().dangerous(), Ask),
+        (Mode::Auto, &[], test.clone().asks_by_default(), Ask),
+        (Mode::Auto, &[], test.clone().requires_approval(), Ask),
+        (Mode::Auto, &["ask run(cargo *)"], test.clone(), Ask),
+        (Mode::Auto, &["deny run(cargo *)"], test.clone(), Deny),
+        (Mode::Auto, &["deny run(rm *)"], test.clone().with_unknown_effect(), Ask),
+        (Mode::Strict, &[], test.clone(), Ask),
+        (Mode::Plan, &[], test.clone(), Deny),
+        (Mode::Explore, &[], test.clone(), Deny),
+    ] {
+        let setup = Setup { mode, subjects: vec![resource.clone()], ..Setup::new(rules, &[]) };
+        let decision = setup.decide();
+        assert_eq!(decision.action, expected, "{mode} {rules:?} {resource:?}");
+        assert_eq!(decision.by == DecisionSource::Sandbox, expected == Allow);
+    }
+    let beside = vec![test, Resource::new("/etc/hosts").asks_by_default()];
+    assert_eq!(Setup { subjects: beside, ..Setup::default() }.decide().action, Ask);
+}
+
 #[test]
 fn no_rule_lifts_the_ban_of_a_mode() {
     let setup = Setup { mode: Mode::Explore, ..Setup::new(&["allow *"], &["x"]) };
