@@ -43,8 +43,8 @@ use tokio::time::timeout;
 
 #[cfg(unix)]
 pub use self::background::{
-    AttachedProgram, BackgroundCommand, BackgroundProcess, BackgroundProcesses, ProcessOutput,
-    ProcessSlot, PtyInputError,
+    AttachedProgram, BackgroundCommand, BackgroundProcess, BackgroundProcesses, MAX_ATTENDED,
+    ProcessOutput, ProcessSlot, PtyInputError,
 };
 pub use self::capture::CapturedOutput;
 use self::capture::OutputCapture;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tool_sdk::process::BackgroundProcesses;
+use tool_sdk::process::{BackgroundProcesses, MAX_ATTENDED};
 use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
 
 use super::command_line::{CommandLine, base_folder, enter_working_folder};
@@ -74,12 +74,15 @@ pub async fn exec_command(
         spawn.terminal(tty).cancel_on(cx.shutdown_token()).sandbox(sandbox::sandbox_policy(cx));
     let record = spawn.to_record();
     let processes = cx.session().extension::<BackgroundProcesses>();
-    let started = Instant::now();
-    let process = processes.spawn(&spawn).map_err(start_error)?;
-    let mut unreported = UnreportedSession { processes: &processes, id: Some(process.id()) };
     let within = Duration::from_millis(
         u64::from(yield_time_ms).clamp(*YIELD_RANGE_MS.start(), *YIELD_RANGE_MS.end()),
     );
+    let _slot = tokio::time::timeout(within, processes.acquire_attended_slot())
+        .await
+        .map_err(|_| too_many_commands())?;
+    let started = Instant::now();
+    let process = processes.spawn(&spawn).map_err(start_error)?;
+    let mut unreported = UnreportedSession { processes: &processes, id: Some(process.id()) };
     let (snapshot, is_text_found) =
         wait_for_output(&process, within, wait_for.as_deref(), cx).await;
     let confinement = SandboxReport::from_process(&process, cx).await;
@@ -96,6 +99,12 @@ pub async fn exec_command(
         max_tokens: max_output_tokens as usize,
     };
     Ok(with_record(chunk.to_output(), record))
+}
+
+/// Returns the error of a command for which there is no slot in time.
+fn too_many_commands() -> ToolError {
+    ToolError::unavailable(format_args!("{MAX_ATTENDED} commands already run at once"))
+        .hint("run it again when one of them has ended, or wait longer with `yield_time_ms`")
 }
 
 /// A session whose ID was not reported yet. Dropping it ends the command, also when the call is

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcesses, MAX_ATTENDED};
 use tool_sdk::{LoopGuard, Mode, Session, Workspace};
 
 use crate::support::{Host, field, output, session_of};
@@ -20,6 +20,24 @@ async fn a_short_command_reports_its_end() {
     assert_eq!(output(&report), "hello\n");
     let list = host.call("list_sessions", json!({})).await;
     assert_eq!(list, "no sessions");
+}
+
+// CH9: a command waits for one of the others to end, and says how many run if none does in time.
+#[tokio::test]
+async fn command_waits_for_a_slot() {
+    let host = Host::open();
+    let processes = host.session.extension::<BackgroundProcesses>();
+    let mut slots = Vec::new();
+    for _ in 0..MAX_ATTENDED {
+        slots.push(processes.acquire_attended_slot().await);
+    }
+    let error =
+        host.error("exec_command", json!({ "cmd": "echo early", "yield_time_ms": 250 })).await;
+    assert!(error.to_string().contains("64 commands already run"), "{error}");
+    assert!(error.to_string().contains("yield_time_ms"), "{error}");
+    let late = host.call("exec_command", json!({ "cmd": "echo late", "yield_time_ms": 30_000 }));
+    let (report, ()) = tokio::join!(late, async { slots.truncate(MAX_ATTENDED - 1) });
+    assert_eq!(output(&report), "late\n");
 }
 
 // fault 15: its session was not reported, so no call could end it.

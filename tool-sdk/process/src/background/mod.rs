@@ -25,8 +25,13 @@ use super::RunError;
 use super::sandbox::{PlaceholderDirs, SandboxPolicy};
 use super::tag::ProcessTag;
 
-/// How many processes are kept, including exited ones.
-const MAX_PROCESSES: usize = 64;
+/// How many processes are kept, including exited ones. When all are kept, one of them is not in use
+/// by a call, so that there is room for one more.
+const MAX_PROCESSES: usize = MAX_ATTENDED + MAX_CONCURRENT + NEVER_EVICTED;
+
+/// How many processes that may run on after their call are started, and waited for, by calls at the
+/// same time.
+pub const MAX_ATTENDED: usize = 64;
 
 /// How many processes that end with their call run at the same time.
 const MAX_CONCURRENT: usize = 16;
@@ -72,6 +77,7 @@ pub struct BackgroundProcesses(Arc<Inner>);
 struct Inner {
     table: Mutex<ProcessTable>,
     slots: Arc<Semaphore>,
+    attended: Arc<Semaphore>,
 }
 
 /// A slot for running one process, released when it is dropped.
@@ -94,11 +100,17 @@ struct ProcessTable {
 impl BackgroundProcesses {
     /// Waits in FIFO order for one of `MAX_CONCURRENT` slots.
     ///
-    /// For processes that end with their call; those that keep running are limited by
-    /// `MAX_PROCESSES`.
+    /// For processes that end with their call; for others see
+    /// [`acquire_attended_slot`](Self::acquire_attended_slot).
     pub async fn acquire_slot(&self) -> ProcessSlot {
         // Cannot fail: the semaphore is never closed.
         ProcessSlot { _permit: Arc::clone(&self.0.slots).acquire_owned().await.ok() }
+    }
+
+    /// Waits in FIFO order for one of [`MAX_ATTENDED`] slots, for a call that starts a process and
+    /// waits for its output. The process may run on when the slot is released.
+    pub async fn acquire_attended_slot(&self) -> ProcessSlot {
+        ProcessSlot { _permit: Arc::clone(&self.0.attended).acquire_owned().await.ok() }
     }
 
     /// Starts a process and keeps it. At the limit, an exited or the least recently used process
@@ -160,7 +172,11 @@ impl BackgroundProcesses {
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { table: Mutex::default(), slots: Arc::new(Semaphore::new(MAX_CONCURRENT)) }
+        Self {
+            table: Mutex::default(),
+            slots: Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            attended: Arc::new(Semaphore::new(MAX_ATTENDED)),
+        }
     }
 }
 

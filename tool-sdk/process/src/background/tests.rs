@@ -502,6 +502,12 @@ async fn the_least_used_make_room() {
     drop(waited_for);
     processes.spawn(&sleep).unwrap();
 
+    // However many calls wait for processes, there is room for one more.
+    let mut waited_for = processes.list();
+    waited_for.truncate(MAX_ATTENDED - 1 + MAX_CONCURRENT);
+    processes.spawn(&sleep).unwrap();
+    drop(waited_for);
+
     // The most recently used stay, even if all others are in use.
     let mut waited_for = processes.list();
     waited_for.truncate(MAX_PROCESSES - NEVER_EVICTED);
