@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{CapturedOutput, OutputCapture, read_chunks};
@@ -17,10 +18,15 @@ use super::tag::ProcessTag;
 use super::tree::ProcessTree;
 use super::{Command, RunError};
 
-/// A running child with piped stdio; dropping it terminates the process tree.
+/// A running child with piped stdio.
+///
+/// The child is expected to exit when its standard input is closed. [`shut_down`](Self::shut_down)
+/// waits for that; dropping the child waits in the background. Then the process tree gets `SIGTERM`,
+/// and after the grace period `SIGKILL`.
 pub struct PipedChild {
-    _tree: ProcessTree,
-    _confinement: ActiveSandbox,
+    /// `None` once it is shut down.
+    running: Option<RunningChild>,
+    exit_timeout: Duration,
     /// The status of the sandbox when it enforces less than the policy.
     sandbox_shortfall: Option<SandboxStatus>,
     stderr: StderrCapture,
@@ -31,6 +37,30 @@ pub struct PipedChild {
 impl fmt::Debug for PipedChild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Piped").finish_non_exhaustive()
+    }
+}
+
+/// The processes of a child, and what must exist as long as they run.
+struct RunningChild {
+    tree: ProcessTree,
+    _confinement: ActiveSandbox,
+}
+
+impl RunningChild {
+    /// Waits for the child to exit by itself, then ends the process tree.
+    async fn shut_down(mut self, exit_timeout: Duration) {
+        let _ = tokio::time::timeout(exit_timeout, self.tree.wait()).await;
+        self.tree.shut_down().await;
+    }
+}
+
+impl Drop for PipedChild {
+    fn drop(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        // Without a runtime, dropping the process tree ends it.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(running.shut_down(self.exit_timeout));
+        }
     }
 }
 
@@ -54,8 +84,12 @@ impl StderrCapture {
 }
 
 impl PipedChild {
-    /// Starts the command; ignores its timeout and standard input.
-    pub fn spawn(run: &Command) -> Result<(Self, OutputReader, InputWriter), RunError> {
+    /// Starts the command; ignores its timeout and standard input. `exit_timeout` is how long the
+    /// child may take to exit once its standard input is closed.
+    pub fn spawn(
+        run: &Command,
+        exit_timeout: Duration,
+    ) -> Result<(Self, OutputReader, InputWriter), RunError> {
         let failed = |source| RunError::Spawn {
             program: run.spec.program.to_string_lossy().into_owned(),
             source,
@@ -78,13 +112,21 @@ impl PipedChild {
         });
         let shortfall = run.spec.sandbox.find_shortfall(confinement.status.as_ref());
         let piped = Self {
-            _tree: tree,
-            _confinement: confinement,
+            running: Some(RunningChild { tree, _confinement: confinement }),
+            exit_timeout,
             sandbox_shortfall: shortfall,
             stderr: complaints,
             stderr_closed: heard,
         };
         Ok((piped, stdout, stdin))
+    }
+
+    /// Waits until the child exits by itself, because its standard input is closed, or ends it with
+    /// all that it started.
+    pub async fn shut_down(mut self) {
+        if let Some(running) = self.running.take() {
+            running.shut_down(self.exit_timeout).await;
+        }
     }
 
     /// Returns the standard error of a child that exited, waiting up to 500 ms for its end.

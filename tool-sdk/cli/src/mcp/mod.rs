@@ -242,15 +242,10 @@ fn warn_left_out(failed: FailedServers, io: &mut Io<'_>) {
 
 impl Drop for ConfiguredServers {
     fn drop(&mut self) {
-        let runtime = self.runtime.take();
-        let entered = runtime.as_ref().map(Runtime::enter);
-        self.manager.close();
-        drop(entered);
-        if let Some(runtime) = runtime {
-            runtime.block_on(drain_tasks(runtime.handle()));
-            // Waits for the server processes, which are killed at once.
-            runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
-        }
+        let Some(runtime) = self.runtime.take() else { return self.manager.close() };
+        runtime.block_on(self.manager.shut_down());
+        runtime.block_on(drain_tasks(runtime.handle()));
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct ServerEntry {
     pub(super) bearer_env: Option<String>,
     startup_timeout: Option<f64>,
     call_timeout: Option<f64>,
+    /// The seconds to exit in once the standard input is closed.
+    exit_timeout: Option<f64>,
     enabled: Option<bool>,
     enabled_tools: Option<Vec<String>>,
     disabled_tools: Vec<String>,
@@ -117,7 +119,9 @@ impl ServerEntry {
         if self.sandbox.is_none() && self.sandbox_network.is_some() {
             return Err("`sandbox_network` does nothing without `sandbox`".to_owned());
         }
-        for time in [self.startup_timeout, self.call_timeout].into_iter().flatten() {
+        for time in
+            [self.startup_timeout, self.call_timeout, self.exit_timeout].into_iter().flatten()
+        {
             parse_seconds(time).ok_or("a timeout is a number of seconds above 0")?;
         }
         let named = Self { name: name.into(), ..self };
@@ -138,6 +142,7 @@ impl ServerEntry {
             Some(_) => vec![
                 ("args", self.args.is_empty()),
                 ("cwd", self.cwd.is_none()),
+                ("exit_timeout", self.exit_timeout.is_none()),
                 ("env", self.env.is_empty()),
                 ("env_from", self.env_from.is_empty()),
                 ("sandbox", self.sandbox.is_none()),
@@ -238,6 +243,9 @@ impl ServerEntry {
         }
         for (name, value) in &self.env {
             launch = launch.env(name, value);
+        }
+        if let Some(time) = self.exit_timeout.and_then(parse_seconds) {
+            launch = launch.exit_timeout(time);
         }
         match &self.cwd {
             Some(folder) => launch.current_dir(folder).into(),

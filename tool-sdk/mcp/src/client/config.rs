@@ -245,7 +245,11 @@ pub struct ServerCommand {
     /// `current_dir` without links.
     real_dir: Option<PathBuf>,
     sandbox: SandboxPolicy,
+    pub(super) exit_timeout: Duration,
 }
+
+/// How long a server may take to exit once its standard input is closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl ServerCommand {
     /// A program with arguments; no shell parses them.
@@ -261,6 +265,7 @@ impl ServerCommand {
             current_dir: None,
             real_dir: None,
             sandbox: SandboxPolicy::default(),
+            exit_timeout: EXIT_TIMEOUT,
         }
     }
 
@@ -279,6 +284,13 @@ impl ServerCommand {
         let real = folder.canonicalize().or_else(|_| std::path::absolute(&folder));
         self.real_dir = Some(real.unwrap_or_else(|_| folder.clone()));
         self.current_dir = Some(folder);
+        self
+    }
+
+    /// Sets how long the server may take to exit by itself once its standard input is closed, as the
+    /// protocol asks it to. Default: 2 s. Then it gets `SIGTERM`, and a second later `SIGKILL`.
+    pub fn exit_timeout(mut self, timeout: Duration) -> Self {
+        self.exit_timeout = timeout;
         self
     }
 

@@ -301,10 +301,22 @@ impl ServerConnection {
 
     /// Closes the connection and removes the tools, permanently.
     pub(super) fn close(&self) {
+        drop(self.take_connection());
+    }
+
+    /// Closes the connection, removes the tools, and waits for the end of the server.
+    pub(super) async fn shut_down(&self) {
+        if let Some(connection) = self.take_connection() {
+            connection.shut_down().await;
+        }
+    }
+
+    /// Removes the tools and returns the connection.
+    fn take_connection(&self) -> Option<Arc<dyn RemoteConnection>> {
         let _turn = self.publish_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock_state();
         state.is_removed = true;
-        state.connection = None;
+        let connection = state.connection.take();
         state.tools.clear();
         self.tool_index.remove_server(self.name());
         let added = std::mem::take(&mut state.published);
@@ -313,6 +325,7 @@ impl ServerConnection {
             // Removing tools never conflicts.
             let _ = toolset.replace_added(&added, Vec::new());
         }
+        connection.map(|connection| connection.remote)
     }
 
     fn lock_state(&self) -> MutexGuard<'_, State> {

@@ -184,6 +184,14 @@ impl ServerManager {
         connections.values().for_each(|connection| connection.close());
     }
 
+    /// Like [`close`](Self::close), and waits until every server that was started has ended: its
+    /// standard input is closed, and if it does not exit in time, it is ended. The servers end at the
+    /// same time.
+    pub async fn shut_down(&self) {
+        let connections = std::mem::take(&mut *self.lock_connections());
+        join_all(connections.values().map(|connection| connection.shut_down())).await;
+    }
+
     /// Lists the tools of a server as it describes them. None of it is trustworthy.
     ///
     /// # Errors

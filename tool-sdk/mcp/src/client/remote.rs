@@ -76,6 +76,11 @@ pub trait RemoteConnection: Send + Sync + 'static {
         false
     }
 
+    /// Closes the connection, and waits until the server has ended or was ended.
+    fn shut_down(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Returns warnings about the last list of tools, for people.
     fn listing_warnings(&self) -> Vec<String> {
         Vec::new()

@@ -7,6 +7,11 @@ use super::*;
 /// A server with one tool; `on_call` is what its script does on a call. It answers `initialize` with
 /// `begin`, and sets `$met` when it got the 2026 handshake.
 fn launch(begin: &str, on_call: &str) -> ServerCommand {
+    launch_then(begin, on_call, "")
+}
+
+/// The same server, which does `end` when its standard input is closed.
+fn launch_then(begin: &str, on_call: &str, end: &str) -> ServerCommand {
     let script = format!(
         r#"met='"error":{{"code":-32601,"message":"no"}}'
         {begin}
@@ -22,7 +27,8 @@ fn launch(begin: &str, on_call: &str) -> ServerCommand {
             *tools/list*) say '"result":{{"tools":[{{"name":"echo","inputSchema":{{"type":"object"}}}}]}}' ;;
             *tools/call*) {on_call} ;;
             esac
-        done"#
+        done
+        {end}"#
     );
     ServerCommand::new("sh", ["-c", &script])
 }
@@ -95,4 +101,46 @@ async fn oversized_line_is_not_read_to_its_end() {
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert!(error.message().contains("more than 4194304 bytes"), "{error}");
+}
+
+/// A server that does `at_end` when its standard input is closed.
+fn launch_with_end(at_end: &str) -> ServerCommand {
+    let (begin, end) = ("trap 'echo term >> \"$LOG\"' TERM", format!("\n{at_end}"));
+    launch_then(begin, HELLO, &end)
+}
+
+// The protocol's shutdown over stdio: a server gets time to exit by itself before it is signalled.
+#[tokio::test]
+async fn server_exits_by_itself_when_its_input_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let text = || std::fs::read_to_string(&log).unwrap_or_default();
+    let with_log = |launch: ServerCommand| launch.env("LOG", log.to_str().unwrap());
+    let tidy = setting(with_log(launch_with_end("sleep 0.5; echo saved >> \"$LOG\"")));
+    tidy.connect().await;
+    tidy.servers.shut_down().await;
+    assert_eq!(text(), "saved\n");
+
+    // One that does not exit gets the signal, and is killed if that does not help.
+    let stubborn = launch_with_end("while :; do sleep 0.1; done")
+        .exit_timeout(Duration::from_millis(100));
+    let stubborn = setting(with_log(stubborn));
+    stubborn.connect().await;
+    stubborn.servers.shut_down().await;
+    assert_eq!(text(), "saved\nterm\n");
+}
+
+// Servers end at the same time, so that many take no longer than one.
+#[tokio::test]
+async fn servers_exit_at_the_same_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = folder.path().to_str().unwrap();
+    // Each waits until both have begun to exit.
+    let end = r#": > "$LOG/$NAME"; until [ -e "$LOG/a" ] && [ -e "$LOG/b" ]; do sleep 0.05; done; : > "$LOG/$NAME.done""#;
+    let host = setting(launch_with_end(end).env("LOG", others).env("NAME", "a"));
+    let other = launch_with_end(end).env("LOG", others).env("NAME", "b");
+    host.servers.add(ServerConfig::new("t", other).unwrap()).unwrap();
+    assert!(host.servers.connect_all().await.is_empty());
+    host.servers.shut_down().await;
+    assert!(folder.path().join("a.done").exists() && folder.path().join("b.done").exists());
 }

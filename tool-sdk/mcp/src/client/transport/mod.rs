@@ -23,7 +23,7 @@ mod subscription;
 mod tests;
 mod tool_listing;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -143,7 +143,7 @@ struct RmcpConnection {
     notifications: Arc<NotificationHandler>,
     closed: CancellationToken,
     violation: ProtocolViolation,
-    child: Option<PipedChild>,
+    child: Mutex<Option<PipedChild>>,
     /// Warnings about the last list of tools.
     listing_warnings: Mutex<Vec<String>>,
     /// Stops the subscription to changes.
@@ -192,13 +192,17 @@ where
         notifications,
         closed,
         violation,
-        child,
+        child: Mutex::new(child),
         listing_warnings: remarks,
         _subscription_guard: _listening,
     }))
 }
 
 impl RmcpConnection {
+    fn lock_child(&self) -> MutexGuard<'_, Option<PipedChild>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn send_request(
         &self,
         request: ClientRequest,
@@ -380,14 +384,30 @@ impl RemoteConnection for RmcpConnection {
         self.closed.is_cancelled() || self.service.is_closed()
     }
 
+    fn shut_down(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            self.closed.cancel();
+            // rmcp then closes the standard input of the server.
+            self.service.cancellation_token().cancel();
+            let child = self.lock_child().take();
+            if let Some(child) = child {
+                child.shut_down().await;
+            }
+        })
+    }
+
     fn listing_warnings(&self) -> Vec<String> {
-        let shortfall = self.child.as_ref().and_then(PipedChild::sandbox_shortfall);
+        let child = self.lock_child();
+        let shortfall = child.as_ref().and_then(PipedChild::sandbox_shortfall);
         let unconfined = shortfall.map(|status| format!("its sandbox has gaps: {status}"));
         let odd = self.listing_warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         unconfined.into_iter().chain(odd).collect()
     }
 
     fn stderr_tail(&self) -> String {
-        self.child.as_ref().map(|child| child.stderr().snapshot().to_text()).unwrap_or_default()
+        self.lock_child()
+            .as_ref()
+            .map(|child| child.stderr().snapshot().to_text())
+            .unwrap_or_default()
     }
 }

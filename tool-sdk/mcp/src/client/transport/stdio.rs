@@ -27,7 +27,7 @@ pub(crate) fn start_program<'a>(
     let command = launch.build_command();
     let meet = move |mode| {
         let started = match &command {
-            Ok(command) => PipedChild::spawn(command)
+            Ok(command) => PipedChild::spawn(command, launch.exit_timeout)
                 .map_err(|error| RemoteError::connection(error.to_string()).with_source(error)),
             Err(error) => Err(RemoteError::connection(format_args!(
                 "cannot enter the working directory of the server: {error}"
