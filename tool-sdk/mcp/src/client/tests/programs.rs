@@ -18,7 +18,8 @@ fn launch_then(begin: &str, on_call: &str, end: &str) -> ServerCommand {
         while read -r line; do
             id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
             say() {{ printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$1"; }}
-            case "$line" in
+            case "$MODERN$line" in
+            1*'"initialize"'*) say '"error":{{"code":-32601,"message":"no"}}' ;;
             *'"initialize"'*'"2026-'* | *'"2026-'*'"initialize"'*) say '"error":{{"code":-32602,"message":"unknown version"}}' ;;
             *'"initialize"'*) say '"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}' ;;
             *server/discover*)
@@ -122,8 +123,8 @@ async fn server_exits_by_itself_when_its_input_is_closed() {
     assert_eq!(text(), "saved\n");
 
     // One that does not exit gets the signal, and is killed if that does not help.
-    let stubborn = launch_with_end("while :; do sleep 0.1; done")
-        .exit_timeout(Duration::from_millis(100));
+    let stubborn =
+        launch_with_end("while :; do sleep 0.1; done").exit_timeout(Duration::from_millis(100));
     let stubborn = setting(with_log(stubborn));
     stubborn.connect().await;
     stubborn.servers.shut_down().await;
@@ -143,4 +144,18 @@ async fn servers_exit_at_the_same_time() {
     assert!(host.servers.connect_all().await.is_empty());
     host.servers.shut_down().await;
     assert!(folder.path().join("a.done").exists() && folder.path().join("b.done").exists());
+}
+
+// A slow server with the 2026 protocol alone is started once, and asked again.
+#[tokio::test]
+async fn slow_modern_server_is_started_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = folder.path().join("starts");
+    let begin = r#"echo start >> "$LOG"; sleep 2.5
+        met='"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"},"ttlMs":0,"cacheScope":"private"}'"#;
+    let modern = launch(begin, HELLO).env("LOG", starts.to_str().unwrap()).env("MODERN", "1");
+    let setting = setting(modern);
+    setting.connect().await;
+    assert_eq!(setting.call("echo", "{}").await.text(), "hello");
+    assert_eq!(std::fs::read_to_string(&starts).unwrap(), "start\n");
 }

@@ -5,6 +5,8 @@ use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use tool_sdk_process::internal::PipedChild;
+
 use super::decode_fallback;
 use super::line_transport::ProtocolViolation;
 use crate::client::remote::RemoteError;
@@ -16,19 +18,21 @@ pub(super) struct ConnectError {
     pub(super) may_be_older: bool,
     /// Whether the server failed the older handshake too, and may only have been slow.
     pub(super) may_be_slow: bool,
+    /// The program of the server, which may be asked again.
+    pub(super) child: Option<PipedChild>,
 }
 
 impl ConnectError {
     /// The server did not answer the 2026 handshake in time.
     pub(super) fn discover_timeout() -> Self {
         let error = RemoteError::timeout("the server did not answer `server/discover` in time");
-        Self { error, may_be_older: true, may_be_slow: true }
+        Self { error, may_be_older: true, may_be_slow: true, child: None }
     }
 }
 
 impl From<RemoteError> for ConnectError {
     fn from(error: RemoteError) -> Self {
-        Self { error, may_be_older: false, may_be_slow: false }
+        Self { error, may_be_older: false, may_be_slow: false, child: None }
     }
 }
 
@@ -46,7 +50,8 @@ pub(super) fn connect_error(
         !needs_login && matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
     let may_be_older = !needs_login && !may_be_slow;
     let told = initialize_error(&error, &last_stderr_line(&words));
-    ConnectError { error: told.with_source(error).with_stderr(words), may_be_older, may_be_slow }
+    let error = told.with_source(error).with_stderr(words);
+    ConnectError { error, may_be_older, may_be_slow, child: None }
 }
 
 /// Returns the error of a handshake; `complaint` is the last line of standard error.

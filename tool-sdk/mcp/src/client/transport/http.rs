@@ -52,8 +52,8 @@ pub(crate) async fn connect_http(
             LenientHttpClient { client: client.clone(), notifications: Arc::clone(&notifications) };
         let transport = StreamableHttpClientTransport::with_client(client, config.clone());
         async move {
-            start_session(transport, None, ProtocolViolation::default(), None, notifications, mode)
-                .await
+            let violation = ProtocolViolation::default();
+            start_session(transport, None, violation, None, notifications, mode).await
         }
     };
     connect_with_fallback(meet, DISCOVER_TIMEOUT).await

@@ -11,6 +11,7 @@ mod depth_limit;
 mod http;
 mod http_post;
 mod in_flight;
+mod lent_transport;
 mod line_transport;
 mod list_probe;
 mod notifications;
@@ -87,15 +88,9 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    stdio::connect_io(
-        read,
-        write,
-        None,
-        Arc::new(NotificationHandler::new(questions)),
-        lifecycle_mode(),
-    )
-    .await
-    .map_err(|failed| failed.error)
+    stdio::connect_io(read, write, Arc::new(NotificationHandler::new(questions)), lifecycle_mode())
+        .await
+        .map_err(|failed| failed.error)
 }
 
 /// The 2026 lifecycle, with a fallback to an older version that the server names.
@@ -151,7 +146,8 @@ struct RmcpConnection {
 }
 
 /// Performs the handshake over a transport. `patience` is how long the server may be silent when it
-/// is addressed with the 2026 protocol.
+/// is addressed with the 2026 protocol. The connection owns the child; a failed
+/// handshake returns it.
 async fn start_session<T>(
     transport: T,
     patience: Option<Duration>,
@@ -174,7 +170,7 @@ where
                 Some(child) => child.final_stderr().await,
                 None => String::new(),
             };
-            return Err(connect_error(error, words, &violation));
+            return Err(ConnectError { child, ..connect_error(error, words, &violation) });
         }
     };
     // Tools are cached by the connection, not by rmcp.
