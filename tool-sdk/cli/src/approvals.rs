@@ -130,7 +130,7 @@ mod tests {
         let seen = r#"{"version":1,"servers":{},"last":{"s":{"t":"new"}}}"#;
         std::fs::write(pins.join("pins.json"), seen).unwrap();
         let store = GrantStore::open(state.path().join("approvals"), workspace.path());
-        for definition in ["old", "new"] {
+        for definition in ["old hash", "new hash"] {
             let mut to = Grantee::new(ToolName::from_static("mcp__s__t"), "mcp");
             to.definition = Some(definition.to_owned());
             store.add_grants(vec![Grant::new(to, "s/t")], GrantSource::default()).unwrap();

@@ -80,11 +80,21 @@ impl From<Fingerprint> for String {
     }
 }
 
-/// Returns a hash of a tool's definition.
+/// Returns what a grant for a foreign tool names its definition by: the revision, if the tool has
+/// one, and a hash.
 ///
 /// A foreign tool whose definition changed after an approval is another tool, and grants for the
-/// old one are void.
-pub(crate) fn definition_hash(definition: &Definition) -> String {
+/// old one are void. Who lists grants, without the tools, compares the revision alone.
+pub(crate) fn definition_version(definition: &Definition) -> String {
+    let hash = definition_hash(definition);
+    match &definition.revision {
+        Some(revision) => format!("{revision} {hash}"),
+        None => hash,
+    }
+}
+
+/// Returns a hash of a tool's definition.
+fn definition_hash(definition: &Definition) -> String {
     let said = json!({
         "name": definition.name,
         "title": definition.title,

@@ -34,7 +34,7 @@ pub(crate) use self::decision::PolicyInput;
 pub use self::decision::PolicyOverride;
 pub use self::decision::{Decision, DecisionSource};
 pub use self::fingerprint::Fingerprint;
-pub(crate) use self::fingerprint::definition_hash;
+pub(crate) use self::fingerprint::definition_version;
 pub use self::grants::{Grant, GrantSource, GrantStore, Grantee, StoredGrant, StoredGrants};
 pub(crate) use self::grants::{GrantIndex, SessionGrants};
 pub(crate) use self::mode::ModeSet;

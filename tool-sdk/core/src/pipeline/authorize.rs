@@ -20,7 +20,7 @@ use super::suggestions::suggested_patterns;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::permission::{
-    Action, Decision, DecisionSource, Grant, Grantee, PolicyOverride, Rule, definition_hash,
+    Action, Decision, DecisionSource, Grant, Grantee, PolicyOverride, Rule, definition_version,
 };
 use crate::tool::{Definition, PreparedCall, Resource, ToolSource};
 
@@ -278,7 +278,7 @@ pub(super) fn grantee(definition: &Definition, resource: &Resource) -> Grantee {
     match definition.source {
         ToolSource::Native => to,
         // A foreign tool may change under its old name, so the grant names its definition.
-        _ => to.with_definition(definition_hash(definition)),
+        _ => to.with_definition(definition_version(definition)),
     }
 }
 

@@ -294,8 +294,10 @@ impl ToolPins {
     }
 
     /// Whether an approval of the tool that models call `name` is void, because the tool changed since.
+    /// `definition` is what the grant names: the revision and, behind a blank, a hash.
     #[doc(hidden)]
-    pub fn is_approval_void(&self, name: &str, revision: &str) -> bool {
+    pub fn is_approval_void(&self, name: &str, definition: &str) -> bool {
+        let revision = definition.split(' ').next().unwrap_or_default();
         self.read_current(|seen| {
             let all = seen.last_digests.iter().flat_map(|(server, tools)| {
                 tools.iter().map(move |(tool, last)| (server.as_str(), tool.as_str(), last))

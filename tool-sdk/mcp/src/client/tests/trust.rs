@@ -100,6 +100,36 @@ async fn grant_is_void_after_a_change() {
     assert_eq!((error.kind(), approver.requests().len()), (ErrorKind::Denied, 4));
 }
 
+// MC2: who lists grants says of each whether it is void, by the pinned definitions alone.
+#[tokio::test]
+async fn listed_grant_is_void_only_after_a_change() {
+    let version = Arc::new(AtomicUsize::new(1));
+    let session = ApprovalResponse::Session { patterns: vec!["s/echo".to_owned()] };
+    let approver = Arc::new(ScriptedApprover::new([ApprovalResponse::Once, session]));
+    let mut setting = asking(&approver, &[], changing(Arc::clone(&version)));
+    let pins = ToolPins::in_memory();
+    setting.servers = setting.servers.with_pins(pins.clone());
+    setting.servers.add(setting.server_config("s")).unwrap();
+    setting.connect().await;
+    for _ in 0..2 {
+        setting.call("echo", "{}").await.result.unwrap();
+    }
+    let is_void = |setting: &TestHost| {
+        let [grant] = &*setting.pipeline.session_grants(&setting.session) else { panic!("one") };
+        let definition = grant.to.definition.as_deref().unwrap();
+        pins.is_approval_void("mcp__s__echo", definition)
+    };
+    assert!(!is_void(&setting));
+
+    version.store(2, Ordering::Relaxed);
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
+    changes.mark_unchanged();
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    setting.call("echo", "{}").await.result.unwrap_err();
+    assert!(is_void(&setting));
+}
+
 // MC2: a change of any part of the definition is noticed, also of parts that models do not see;
 // a grant for the old definition does not cover the new one, even once that has run.
 #[tokio::test]

@@ -19,7 +19,7 @@ pub(super) struct ConnectError {
     /// Whether the server failed the older handshake too, and may only have been slow.
     pub(super) may_be_slow: bool,
     /// The program of the server, which may be asked again.
-    pub(super) child: Option<PipedChild>,
+    pub(super) child: Option<Box<PipedChild>>,
 }
 
 impl ConnectError {

@@ -170,6 +170,7 @@ where
                 Some(child) => child.final_stderr().await,
                 None => String::new(),
             };
+            let child = child.map(Box::new);
             return Err(ConnectError { child, ..connect_error(error, words, &violation) });
         }
     };

@@ -106,7 +106,7 @@ impl ServerProgram {
         let session: StartFuture =
             Box::pin(start_session(transport, patience, violation, child, notifications, mode));
         session.await.map_err(|mut failed| {
-            self.child = failed.child.take();
+            self.child = failed.child.take().map(|child| *child);
             failed
         })
     }
