@@ -22,9 +22,9 @@ mod server;
 
 pub use self::client::{
     ClientFeatures, ConnectFn, ErrorClass, HttpEndpoint, InvalidServerConfig, ProgressCallback,
-    RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemoteResult, RemoteTool,
-    ServerCommand, ServerConfig, ServerManager, ServerRequestHandler, ServerStatus, ToolPins,
-    TransportConfig, connect_streams,
+    RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt, RemotePromptArgument,
+    RemoteResource, RemoteResult, RemoteTool, ServerCommand, ServerConfig, ServerManager,
+    ServerRequestHandler, ServerStatus, ToolPins, TransportConfig, connect_streams,
 };
 pub use self::resource_cache::{CacheStats, ResourceCache, ResourcePrefetcher};
 pub use self::server::{

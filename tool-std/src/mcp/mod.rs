@@ -1,10 +1,13 @@
 //! The tools about MCP servers: `register_mcp_server` connects another server, `debug_mcp_server`
-//! shows the state of the connected ones.
+//! shows the state of the connected ones, `mcp_resource_list`, `mcp_resource_read` and
+//! `mcp_prompt_get` use what they offer beside tools.
 
 mod debug;
 mod env_vars;
 mod register;
+mod resources;
 mod sandbox_request;
 
 pub use self::debug::debug_mcp_server;
 pub use self::register::register_mcp_server;
+pub use self::resources::{mcp_prompt_get, mcp_resource_list, mcp_resource_read};

@@ -11,14 +11,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_sdk_core::{Tool, Toolset};
 
 use super::config::{ServerConfig, TransportConfig};
 use super::pins::ToolPins;
-use super::remote::{ErrorClass, RemoteConnection, RemoteError, RemoteFuture, RemoteTool};
+use super::remote::{
+    ErrorClass, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt, RemoteResource,
+    RemoteTool,
+};
 use super::secret_filter::SecretFilter;
 use super::server_requests::ClientFeatures;
 use super::status::ServerStatus;
@@ -198,6 +201,38 @@ impl ServerConnection {
         let remote = self.connect().await?;
         let read = with_timeout(self.call_timeout(), remote.read_resource(uri)).await;
         read.map_err(|error| self.record_failure(error))
+    }
+
+    /// Lists the resources as the server describes them now.
+    pub(super) async fn list_resources(
+        self: &Arc<Self>,
+    ) -> Result<Vec<RemoteResource>, RemoteError> {
+        let remote = self.connect().await?;
+        let listed = with_timeout(self.call_timeout(), remote.list_resources()).await;
+        listed.map_err(|error| self.record_failure(error))
+    }
+
+    /// Lists the prompts as the server describes them now.
+    pub(super) async fn list_prompts(self: &Arc<Self>) -> Result<Vec<RemotePrompt>, RemoteError> {
+        let remote = self.connect().await?;
+        let listed = with_timeout(self.call_timeout(), remote.list_prompts()).await;
+        listed.map_err(|error| self.record_failure(error))
+    }
+
+    /// Returns the messages of a prompt.
+    pub(super) async fn get_prompt(
+        self: &Arc<Self>,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, RemoteError> {
+        let remote = self.connect().await?;
+        let got = with_timeout(self.call_timeout(), remote.get_prompt(name, arguments)).await;
+        got.map_err(|error| self.record_failure(error))
+    }
+
+    /// Returns the instructions of the server, if it is connected.
+    pub(super) fn instructions(&self) -> Option<String> {
+        self.live_remote()?.instructions()
     }
 
     fn live_remote(&self) -> Option<Arc<dyn RemoteConnection>> {

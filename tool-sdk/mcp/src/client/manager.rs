@@ -5,14 +5,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tool_sdk_core::{Pipeline, ToolError, Toolset};
 
 use super::config::{InvalidServerConfig, ServerConfig};
 use super::connection::ServerConnection;
 use super::naming;
 use super::pins::ToolPins;
-use super::remote::{RemoteError, RemoteTool};
+use super::remote::{RemoteError, RemotePrompt, RemoteResource, RemoteTool};
 use super::status::ServerStatus;
 use super::tool_index::ToolNameIndex;
 
@@ -199,6 +199,46 @@ impl ServerManager {
     /// Fails when there is no such server, or when it does not answer.
     pub async fn list_tools(&self, server: &str) -> Result<Vec<RemoteTool>, RemoteError> {
         self.find_connection(server)?.list_tools().await
+    }
+
+    /// Lists the resources of a server, and the templates of further ones, as it describes them. None
+    /// of it is trustworthy.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer.
+    pub async fn list_resources(&self, server: &str) -> Result<Vec<RemoteResource>, RemoteError> {
+        self.find_connection(server)?.list_resources().await
+    }
+
+    /// Lists the prompts of a server as it describes them. None of it is trustworthy.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer.
+    pub async fn list_prompts(&self, server: &str) -> Result<Vec<RemotePrompt>, RemoteError> {
+        self.find_connection(server)?.list_prompts().await
+    }
+
+    /// Returns the messages of a server's prompt, in the protocol's form.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server or prompt, or when an argument is missing.
+    pub async fn get_prompt(
+        &self,
+        server: &str,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, RemoteError> {
+        self.find_connection(server)?.get_prompt(name, arguments).await
+    }
+
+    /// Returns what a connected server says about how it is used. It is not trustworthy: show it as the
+    /// server's words.
+    #[must_use]
+    pub fn instructions(&self, server: &str) -> Option<String> {
+        self.find_connection(server).ok()?.instructions()
     }
 
     /// Reads a resource of a server, in the protocol's form.

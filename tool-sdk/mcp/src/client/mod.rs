@@ -48,7 +48,7 @@ pub use self::naming::{name_prefix, parse_server};
 pub use self::pins::ToolPins;
 pub use self::remote::{
     ErrorClass, ProgressCallback, RemoteCall, RemoteConnection, RemoteError, RemoteFuture,
-    RemoteResult, RemoteTool,
+    RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool,
 };
 pub(super) use self::result::BLOCKS_KEY;
 pub use self::server_requests::{ClientFeatures, ServerRequestHandler};

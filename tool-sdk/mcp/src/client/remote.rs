@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{Output, ToolError};
 
+use super::result::convert_result;
 use super::server_requests::ServerRequestHandler;
 
 /// The future of a request to a server.
@@ -61,6 +63,35 @@ pub trait RemoteConnection: Send + Sync + 'static {
         })
     }
 
+    /// Lists the resources of the server, and the templates of further ones.
+    fn list_resources(&self) -> RemoteFuture<'_, Vec<RemoteResource>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Lists the prompts of the server.
+    fn list_prompts(&self) -> RemoteFuture<'_, Vec<RemotePrompt>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Returns the messages of a prompt, in the protocol's form.
+    fn get_prompt<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+    ) -> RemoteFuture<'a, Value> {
+        let _ = arguments;
+        Box::pin(async move {
+            Err(RemoteError::protocol(format_args!(
+                "cannot get `{name}`: the connection does not support prompts"
+            )))
+        })
+    }
+
+    /// Returns what the server says about how it is used. It is not trustworthy.
+    fn instructions(&self) -> Option<String> {
+        None
+    }
+
     /// Waits until the server notifies that its tools changed.
     fn tools_changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::pending())
@@ -90,6 +121,59 @@ pub trait RemoteConnection: Send + Sync + 'static {
     fn stderr_tail(&self) -> String {
         String::new()
     }
+}
+
+/// A resource as a server describes it; none of it is trustworthy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RemoteResource {
+    /// The URI; for a template a pattern such as `notes://{id}`.
+    #[serde(alias = "uriTemplate")]
+    pub uri: String,
+    /// The server's name of the resource.
+    pub name: String,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is, in the server's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+}
+
+/// A prompt as a server describes it; none of it is trustworthy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RemotePrompt {
+    /// The server's name of the prompt.
+    pub name: String,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// When to use it, in the server's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The arguments to fill in.
+    #[serde(default)]
+    pub arguments: Vec<RemotePromptArgument>,
+}
+
+/// An argument of a server's prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RemotePromptArgument {
+    /// The name.
+    pub name: String,
+    /// What to fill in, in the server's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether the prompt needs it.
+    #[serde(default)]
+    pub required: bool,
 }
 
 /// A tool as a server describes it; none of it is trustworthy.
@@ -223,7 +307,45 @@ impl RemoteResult {
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         let block = serde_json::json!({ "type": "text", "text": text.into() });
-        Self { content: vec![block], ..Self::default() }
+        Self::from_content(vec![block])
+    }
+
+    /// Returns a result with these content blocks, in the protocol's form.
+    #[must_use]
+    pub fn from_content(content: Vec<Value>) -> Self {
+        Self { content, ..Self::default() }
+    }
+
+    /// Converts the result for the model: texts become the text, images and links attachments, and
+    /// invisible characters are escaped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::mcp::RemoteResult;
+    ///
+    /// let output = RemoteResult::text("no\u{200b}where").into_output();
+    /// assert_eq!(output.as_text(), "no\\u{200b}where");
+    /// ```
+    #[must_use]
+    pub fn into_output(self) -> Output {
+        convert_result(self, false)
+    }
+}
+
+impl From<RemoteError> for ToolError {
+    fn from(error: RemoteError) -> Self {
+        let message = format!("{error}");
+        let told = match error.class {
+            ErrorClass::Connection => Self::unavailable(message),
+            ErrorClass::Timeout => Self::timeout(message),
+            ErrorClass::Aborted => Self::aborted(message),
+            ErrorClass::Protocol => Self::failed(message),
+        };
+        match error.source {
+            Some(source) => told.source(source),
+            None => told,
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod line_transport;
 mod list_probe;
 mod notifications;
 mod request_ids;
+mod resource_listing;
 mod sse;
 mod sse_reconnect;
 mod stdio;
@@ -36,7 +37,7 @@ use rmcp::service::{
     ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -51,7 +52,8 @@ use self::notifications::NotificationHandler;
 use self::request_ids::RequestIdGuard;
 pub(super) use self::stdio::start_program;
 use super::remote::{
-    RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemoteResult, RemoteTool,
+    RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt, RemoteResource,
+    RemoteResult, RemoteTool,
 };
 use super::server_requests::ClientFeatures;
 
@@ -367,6 +369,26 @@ impl RemoteConnection for RmcpConnection {
             }
             .ok_or_else(|| RemoteError::protocol("the server's response is not a resource"))
         })
+    }
+
+    fn list_resources(&self) -> RemoteFuture<'_, Vec<RemoteResource>> {
+        Box::pin(self.list_all_resources())
+    }
+
+    fn list_prompts(&self) -> RemoteFuture<'_, Vec<RemotePrompt>> {
+        Box::pin(self.list_all_prompts())
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+    ) -> RemoteFuture<'a, Value> {
+        Box::pin(self.fetch_prompt(name, arguments))
+    }
+
+    fn instructions(&self) -> Option<String> {
+        self.server_instructions()
     }
 
     fn tools_changed(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {

@@ -1,0 +1,277 @@
+//! The tools for what servers offer beside tools: `mcp_resource_list`, `mcp_resource_read` and
+//! `mcp_prompt_get`.
+//!
+//! Listing asks the servers only what they have. Reading sends a URI or arguments that the model
+//! chose, so it needs approval like a call of a foreign tool, under the permission `mcp` and the
+//! pattern `SERVER/URI` or `SERVER/PROMPT`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use tool_sdk::mcp::{
+    RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, ServerManager,
+};
+use tool_sdk::{Output, Resource, State, ToolError, tool};
+
+/// The permission of foreign tools.
+const PERMISSION: &str = "mcp";
+
+/// List what the servers offer beside their tools: resources, which can be read, and prompts.
+///
+/// A URI with `{name}` in it is a template: put a value in place of the braces to read it.
+#[tool(
+    read,
+    open_world,
+    category = "mcp",
+    display(name = "Resources", primary = server, summary = "Listing resources and prompts")
+)]
+pub async fn mcp_resource_list(
+    /// The server; all of them when it is left out.
+    server: Option<String>,
+    servers: State<ServerManager>,
+) -> Result<Output, ToolError> {
+    let names = match server {
+        Some(name) => vec![name],
+        None => {
+            let enabled = servers.statuses().into_iter().filter(|status| status.enabled);
+            enabled.map(|status| status.name).collect()
+        }
+    };
+    if names.is_empty() {
+        return Ok(Output::text("(There are no servers.)"));
+    }
+    let mut text = String::new();
+    let mut found = Vec::new();
+    for name in &names {
+        let (resources, prompts) =
+            tokio::join!(servers.list_resources(name), servers.list_prompts(name));
+        match resources.and_then(|resources| Ok((resources, prompts?))) {
+            Ok((resources, prompts)) => {
+                describe_offer(&mut text, name, &resources, &prompts);
+                found.push(json!({ "server": name, "resources": resources, "prompts": prompts }));
+            }
+            // One server that does not answer does not hide the others.
+            Err(error) if names.len() > 1 => {
+                let _ = writeln!(text, "{name} does not answer: {error}");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(RemoteResult::text(text.trim_end()).into_output().display(json!(found)))
+}
+
+/// Appends what a server offers, in its own words.
+fn describe_offer(
+    text: &mut String,
+    server: &str,
+    resources: &[RemoteResource],
+    prompts: &[RemotePrompt],
+) {
+    let _ = writeln!(
+        text,
+        "{server}, in its own words: {} resources, {} prompts",
+        resources.len(),
+        prompts.len()
+    );
+    let named = |title: &Option<String>, name: &str| title.as_deref().unwrap_or(name).to_owned();
+    let words = |text: &Option<String>| text.as_ref().map(|text| format!(": {text}"));
+    for resource in resources {
+        let mime = resource.mime_type.as_ref().map(|mime| format!(" ({mime})"));
+        let _ = writeln!(
+            text,
+            "- {} {}{}{}",
+            resource.uri,
+            named(&resource.title, &resource.name),
+            mime.unwrap_or_default(),
+            words(&resource.description).unwrap_or_default()
+        );
+    }
+    for prompt in prompts {
+        let argument = |argument: &RemotePromptArgument| {
+            format!("{}{}", argument.name, if argument.required { "" } else { "?" })
+        };
+        let arguments: Vec<String> = prompt.arguments.iter().map(argument).collect();
+        let _ = writeln!(
+            text,
+            "- prompt {}({}){}",
+            prompt.name,
+            arguments.join(", "),
+            words(&prompt.description).unwrap_or_default()
+        );
+    }
+}
+
+/// Read a resource of a server.
+#[tool(
+    read,
+    open_world,
+    category = "mcp",
+    permission = "mcp",
+    display(name = "Resource", primary = uri, show(server, uri), summary = "Reading {uri} of {server}"),
+    approval(resources = |args, _| foreign_resource(&args.server, &args.uri)),
+    example = r#"{"server": "notes", "uri": "notes://today"}"#
+)]
+pub async fn mcp_resource_read(
+    /// The server.
+    server: String,
+    /// The URI, as `mcp_resource_list` shows it.
+    uri: String,
+    servers: State<ServerManager>,
+) -> Result<Output, ToolError> {
+    let read = servers.read_resource(&server, &uri).await?;
+    let contents = read["contents"].as_array().cloned().unwrap_or_default();
+    let block = |contents: Value| json!({ "type": "resource", "resource": contents });
+    let blocks: Vec<Value> = contents.into_iter().map(block).collect();
+    if blocks.is_empty() {
+        return Ok(Output::text(format!("(The resource `{uri}` is empty.)")));
+    }
+    Ok(RemoteResult::from_content(blocks).into_output())
+}
+
+/// Get a prompt of a server: messages that tell how to do something with it.
+#[tool(
+    read,
+    open_world,
+    category = "mcp",
+    permission = "mcp",
+    display(name = "Prompt", primary = name, show(server, name, arguments), summary = "Getting the prompt {name} of {server}"),
+    approval(resources = |args, _| foreign_resource(&args.server, &args.name)),
+    example = r#"{"server": "notes", "name": "summarize", "arguments": {"day": "monday"}}"#
+)]
+pub async fn mcp_prompt_get(
+    /// The server.
+    server: String,
+    /// The prompt, as `mcp_resource_list` shows it.
+    name: String,
+    /// The arguments of the prompt.
+    arguments: Option<BTreeMap<String, String>>,
+    servers: State<ServerManager>,
+) -> Result<Output, ToolError> {
+    let arguments = arguments.unwrap_or_default().into_iter();
+    let arguments = arguments.map(|(name, value)| (name, Value::from(value))).collect();
+    let prompt = servers.get_prompt(&server, &name, arguments).await?;
+    let mut blocks = Vec::new();
+    for message in prompt["messages"].as_array().into_iter().flatten() {
+        let role = message["role"].as_str().unwrap_or("user");
+        blocks.push(json!({ "type": "text", "text": format!("{role}:") }));
+        blocks.push(message["content"].clone());
+    }
+    Ok(RemoteResult::from_content(blocks).into_output().structured(prompt))
+}
+
+/// Returns the resource of a request to a server: rules for its tools cover it.
+fn foreign_resource(server: &str, name: &str) -> Vec<Resource> {
+    let resource = Resource::new(format!("{server}/{name}")).with_permission(PERMISSION);
+    vec![resource.asks_by_default()]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Map;
+    use tool_sdk::mcp::{
+        RemoteCall, RemoteConnection, RemoteFuture, RemoteTool, ServerConfig, TransportConfig,
+    };
+    use tool_sdk::{Action, Call, ErrorKind, Mode, Pipeline, Registry, Rule, Session, tools};
+
+    use super::*;
+
+    /// A server with a resource, a template and a prompt.
+    struct Notes;
+
+    impl RemoteConnection for Notes {
+        fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>> {
+            Box::pin(async { Ok(Vec::new()) })
+        }
+
+        fn call_tool<'a>(&'a self, _: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
+            Box::pin(async { Ok(RemoteResult::text("")) })
+        }
+
+        fn list_resources(&self) -> RemoteFuture<'_, Vec<RemoteResource>> {
+            let listed = json!([
+                { "uri": "notes://today", "name": "today", "mimeType": "text/plain" },
+                { "uriTemplate": "notes://{day}", "name": "day", "description": "a \u{202e}day" },
+            ]);
+            Box::pin(async { Ok(serde_json::from_value(listed).unwrap()) })
+        }
+
+        fn read_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, Value> {
+            let contents = json!({ "contents": [{ "uri": uri, "text": "water the plants" }] });
+            Box::pin(async { Ok(contents) })
+        }
+
+        fn list_prompts(&self) -> RemoteFuture<'_, Vec<RemotePrompt>> {
+            let listed =
+                json!([{ "name": "plan", "arguments": [{ "name": "day", "required": true }] }]);
+            Box::pin(async { Ok(serde_json::from_value(listed).unwrap()) })
+        }
+
+        fn get_prompt<'a>(
+            &'a self,
+            _: &'a str,
+            arguments: Map<String, Value>,
+        ) -> RemoteFuture<'a, Value> {
+            let text = format!("Plan {}.", arguments["day"].as_str().unwrap());
+            let content = json!({ "type": "text", "text": text });
+            let prompt = json!({ "messages": [{ "role": "user", "content": content }] });
+            Box::pin(async { Ok(prompt) })
+        }
+    }
+
+    fn host(rules: &[&str]) -> (Pipeline, Session) {
+        let tools = tools![mcp_resource_list, mcp_resource_read, mcp_prompt_get];
+        let registry = Registry::builder().add(tools).build().unwrap();
+        let rules = rules.iter().map(|text| Rule::parse(Action::Allow, text).unwrap());
+        let pipeline = Pipeline::new(registry).mode(Mode::Auto).rules(rules);
+        let servers = ServerManager::for_pipeline(&pipeline);
+        let reach = TransportConfig::custom(|| async {
+            let connection: Arc<dyn RemoteConnection> = Arc::new(Notes);
+            Ok(connection)
+        });
+        servers.add(ServerConfig::new("notes", reach).unwrap()).unwrap();
+        (pipeline, Session::new("t").with_service(servers))
+    }
+
+    // What a server offers beside tools is listed without a question, and read with one.
+    #[tokio::test]
+    async fn resources_and_prompts_are_listed_and_read() {
+        let (pipeline, session) = host(&["mcp(notes/*)"]);
+        let call = async |tool: &'static str, arguments: Value| {
+            pipeline.call(&session, Call::new(tool, arguments.to_string())).await
+        };
+        let listed = call("mcp_resource_list", json!({})).await;
+        assert_eq!(
+            listed.text(),
+            "notes, in its own words: 2 resources, 1 prompts\n\
+             - notes://today today (text/plain)\n\
+             - notes://{day} day: a \\u{202e}day\n\
+             - prompt plan(day)"
+        );
+        let read = json!({ "server": "notes", "uri": "notes://today" });
+        let read = call("mcp_resource_read", read).await;
+        assert_eq!(read.text(), "notes://today:\nwater the plants");
+        let prompt = json!({ "server": "notes", "name": "plan", "arguments": { "day": "monday" } });
+        let prompt = call("mcp_prompt_get", prompt).await;
+        assert_eq!(prompt.text(), "user:\nPlan monday.");
+        let unknown = call("mcp_resource_list", json!({ "server": "other" })).await;
+        assert!(unknown.text().contains("unknown server `other`"), "{}", unknown.text());
+    }
+
+    #[tokio::test]
+    async fn reading_a_resource_needs_approval() {
+        for rules in [&[][..], &["mcp(other/*)"]] {
+            let (pipeline, session) = host(rules);
+            for (tool, arguments) in [
+                ("mcp_resource_read", json!({ "server": "notes", "uri": "notes://today" })),
+                ("mcp_prompt_get", json!({ "server": "notes", "name": "plan" })),
+            ] {
+                let outcome = pipeline.call(&session, Call::new(tool, arguments.to_string())).await;
+                let error = outcome.result.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Denied, "{tool}: {error}");
+            }
+        }
+    }
+}
