@@ -94,6 +94,22 @@ async fn distinguishes_invalid_parameters_from_an_unknown_method() {
     }
 }
 
+// A server that is shut down reads no further requests, and answers those that run.
+#[tokio::test]
+async fn shutdown_lets_running_calls_end() {
+    let (server, gate, _) = request_limits::gate();
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let server = server.with_shutdown(shutdown.clone());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    let running = peer.send("tools/call", json!({ "name": "wait", "arguments": {} })).await;
+    peer.request("ping", json!({})).await;
+    shutdown.cancel();
+    gate.add_permits(1);
+    let answer = peer.receive_response(running).await;
+    assert_eq!(text(&answer["result"]), "it went on");
+    assert_eq!(peer.hang_up().await, Vec::<Value>::new());
+}
+
 // A client could not tell two responses with one id apart.
 #[tokio::test]
 async fn refuses_the_id_of_a_request_in_flight() {

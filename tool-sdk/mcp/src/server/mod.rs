@@ -40,6 +40,7 @@ use std::io;
 use std::sync::{Arc, Once};
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Pipeline, Session};
 
 pub use self::http::HttpService;
@@ -88,6 +89,7 @@ pub struct Server {
     suspended_calls: Arc<SuspendedCalls>,
     /// Warns once about services that the tools need and the host has not provided.
     setup_check: Arc<Once>,
+    shutdown: CancellationToken,
 }
 
 impl fmt::Debug for Server {
@@ -119,6 +121,7 @@ impl Server {
             listing: Arc::default(),
             suspended_calls: Arc::default(),
             setup_check: Arc::new(Once::new()),
+            shutdown: CancellationToken::new(),
         }
     }
 
@@ -145,6 +148,15 @@ impl Server {
     #[must_use]
     pub fn with_client_approvals(mut self, ask: bool) -> Self {
         self.asks_client = ask;
+        self
+    }
+
+    /// Sets a token that ends the service of the client at two streams: no further messages are read,
+    /// and running calls have five seconds to end, as when the client disconnects. For HTTP see
+    /// `HttpOptions::shutdown`.
+    #[must_use]
+    pub fn with_shutdown(mut self, token: CancellationToken) -> Self {
+        self.shutdown = token;
         self
     }
 

@@ -41,6 +41,7 @@ pub(super) async fn serve_streams(
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> io::Result<()> {
     let (writer, sender, finished) = LineWriter::new();
+    let shutdown = server.shutdown.clone();
     let mut writing = tokio::spawn(writer.run(write));
     let sink = MessageSink::Lines(sender.clone());
     let connection = Connection::new(server, None, ClientTransport::Stdio, sink.clone())?;
@@ -50,6 +51,7 @@ pub(super) async fn serve_streams(
         served = serving.read_messages(LineReader::new(read), &sender) => served,
         // The client does not read any more.
         () = sender.closed() => Ok(()),
+        () = shutdown.cancelled() => Ok(()),
     };
     serving.close().await;
     finished.cancel();
