@@ -197,8 +197,8 @@ pub mod audience {
 pub mod limits {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        Budget, FittedText, InvalidBudget, LoopGuard, Redactor, Truncation, outputs_folder,
-        prepare_outputs,
+        Budget, FittedText, InvalidBudget, LoopGuard, LoopGuardSettings, Redactor, Truncation,
+        outputs_folder, prepare_outputs,
     };
 }
 

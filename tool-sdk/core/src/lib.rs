@@ -58,7 +58,7 @@ pub use self::event::{
     Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
 };
 pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
-pub use self::loop_guard::LoopGuard;
+pub use self::loop_guard::{LoopGuard, LoopGuardSettings};
 pub use self::name::{InvalidToolName, ToolName};
 pub use self::permission::{
     Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,

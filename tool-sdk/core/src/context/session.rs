@@ -60,6 +60,8 @@ struct Inner {
     states: Arc<SessionStates>,
     /// Whether several clients share the server.
     is_shared: bool,
+    /// Whether the calls belong to no conversation.
+    has_stateless_calls: bool,
 }
 
 /// The kind of client that makes the calls.
@@ -313,6 +315,31 @@ impl Session {
     pub fn with_shared_server(mut self) -> Self {
         self.inner_mut().is_shared = true;
         self
+    }
+
+    /// Declares that the calls of this session belong to no conversation: a protocol names none, so
+    /// that requests of several clients, which only share their principal, arrive as one session.
+    ///
+    /// A [`LoopGuard`](crate::LoopGuard) then takes identical calls for a loop only when there are
+    /// more than [60 a minute](crate::LoopGuardSettings::stateless_calls_per_minute).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let session = tool_sdk::Session::new("requests-of-ada").with_user("ada").with_stateless_calls();
+    /// assert!(session.has_stateless_calls());
+    /// ```
+    #[must_use]
+    pub fn with_stateless_calls(mut self) -> Self {
+        self.inner_mut().has_stateless_calls = true;
+        self
+    }
+
+    /// Returns whether the calls of this session [belong to no
+    /// conversation](Self::with_stateless_calls).
+    #[must_use]
+    pub fn has_stateless_calls(&self) -> bool {
+        self.0.has_stateless_calls
     }
 
     /// Returns the key of the user, for state kept per user: the user's name, the empty string

@@ -241,7 +241,9 @@ impl From<LoopFinding> for EventKind {
         match finding {
             LoopFinding::NoLoop => Self::Looped { times: 0, cycle: 0, stopped: false },
             LoopFinding::Repeated { times, cycle } => Self::Looped { times, cycle, stopped: false },
-            LoopFinding::Stopped { times } => Self::Looped { times, cycle: 1, stopped: true },
+            LoopFinding::Stopped { times } | LoopFinding::TooFrequent { times } => {
+                Self::Looped { times, cycle: 1, stopped: true }
+            }
         }
     }
 }
