@@ -181,7 +181,7 @@ pub mod environment {
     pub use tool_sdk_core::{
         ClientKind, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef, Inquiry,
         InquiryFuture, InquiryHandler, InquiryKind, Interrupted, MissingService, PermissionFuture,
-        Signal, Sink, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+        SessionIds, Signal, Sink, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
     };
 }
 

@@ -51,7 +51,8 @@ pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
     ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
     Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
-    Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+    SessionIds, Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter,
+    WorkStop,
 };
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{

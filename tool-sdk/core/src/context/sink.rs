@@ -7,11 +7,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, InquiryFuture, ToolFacts, VisibilityFilter, WorkStop};
+use crate::call::{Call, Outcome};
+use crate::error::ToolError;
 use crate::name::ToolName;
 use crate::redact::{DetectedSecrets, Redactor};
 
@@ -103,6 +106,16 @@ pub trait Sink: Send + Sync {
         let _ = (cx, stop);
     }
 
+    /// Runs a call that the running call `cx` makes; fails by default.
+    fn run_nested_call<'a>(
+        self: Arc<Self>,
+        cx: &'a Context,
+        call: Call<'a>,
+    ) -> BoxFuture<'a, Outcome> {
+        let _ = cx;
+        Box::pin(ready(Outcome::new(call.origin().id, Err(no_pipeline_error()))))
+    }
+
     /// Returns the visible tools that match `query` best; none by default.
     fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {
         let _ = (cx, query, limit);
@@ -114,6 +127,11 @@ pub trait Sink: Send + Sync {
         let _ = (cx, permission);
         VisibilityFilter::SHOW_ALL
     }
+}
+
+/// The error of a nested call that no pipeline runs.
+pub(super) fn no_pipeline_error() -> ToolError {
+    ToolError::unavailable("a tool can call another one only inside a pipeline")
 }
 
 impl Signal {

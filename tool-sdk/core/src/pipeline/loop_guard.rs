@@ -70,7 +70,10 @@ impl Invocation<'_> {
     }
 
     fn loop_finding(&mut self) -> LoopFinding {
-        let Some(guard) = &self.inner.loop_guard else { return LoopFinding::NoLoop };
+        // A nested call repeats because its outer call does, which is counted.
+        let (Some(guard), None) = (&self.inner.loop_guard, &self.origin.parent) else {
+            return LoopFinding::NoLoop;
+        };
         if let Some(ticket) = &self.loop_ticket {
             return ticket.finding;
         }

@@ -252,7 +252,7 @@ impl Pipeline {
     ///
     /// Panics outside a tokio runtime with its timer, once a tool or a hook waits for something.
     pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
-        self.run_call(session, &call, None).await
+        run_call(&self.inner, session, &call, None).await
     }
 
     /// Runs one call of a batch, whose `scheduler` decides when it may run.
@@ -262,20 +262,7 @@ impl Pipeline {
         call: &Call<'_>,
         scheduler: &dyn Scheduler,
     ) -> Outcome {
-        self.run_call(session, call, Some(scheduler)).await
-    }
-
-    async fn run_call(
-        &self,
-        session: &Session,
-        call: &Call<'_>,
-        scheduler: Option<&dyn Scheduler>,
-    ) -> Outcome {
-        let mut invocation = Invocation::new(&self.inner, session, call, scheduler);
-        let span = trace::call_span(&invocation);
-        let outcome = invocation.run().instrument(span.clone()).await;
-        trace::record_outcome(&span, &outcome.result);
-        outcome
+        run_call(&self.inner, session, call, Some(scheduler)).await
     }
 
     /// Returns the decision about a call, without running it and without an approval request.
@@ -292,6 +279,20 @@ impl Pipeline {
     ) -> Result<CheckOutcome, ToolError> {
         Invocation::new(&self.inner, session, &call, None).check().await
     }
+}
+
+/// Runs one call through all stages.
+async fn run_call(
+    inner: &Arc<PipelineInner>,
+    session: &Session,
+    call: &Call<'_>,
+    scheduler: Option<&dyn Scheduler>,
+) -> Outcome {
+    let mut invocation = Invocation::new(inner, session, call, scheduler);
+    let span = trace::call_span(&invocation);
+    let outcome = invocation.run().instrument(span.clone()).await;
+    trace::record_outcome(&span, &outcome.result);
+    outcome
 }
 
 /// The decision about a call that was only checked.
