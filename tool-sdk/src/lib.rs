@@ -179,9 +179,10 @@ pub mod arguments {
 pub mod environment {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        ClientKind, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef, Inquiry,
-        InquiryFuture, InquiryHandler, InquiryKind, Interrupted, MissingService, PermissionFuture,
-        SessionIds, Signal, Sink, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+        ClientKind, CloseCallback, ConversationMessage, ElicitationOutcome, FromContext,
+        FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
+        MissingService, PermissionFuture, SessionIds, Signal, Sink, ToolFacts, ToolSettings,
+        Visibility, VisibilityFilter, WorkStop,
     };
 }
 

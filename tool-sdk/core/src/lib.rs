@@ -49,10 +49,10 @@ pub use self::call::{
 };
 pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
-    ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
-    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
-    SessionIds, Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter,
-    WorkStop,
+    ClientKind, CloseCallback, Context, ConversationMessage, ElicitationOutcome, FromContext,
+    FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
+    PermissionFuture, Session, SessionIds, Signal, Sink, State, ToolFacts, ToolSettings,
+    Visibility, VisibilityFilter, WorkStop,
 };
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{

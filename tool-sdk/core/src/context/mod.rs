@@ -16,6 +16,7 @@ mod state;
 mod tool_facts;
 mod visibility;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -27,10 +28,11 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, WorkStop};
 pub use self::inquiry::{ElicitationOutcome, Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
+pub(crate) use self::session::SessionHandle;
 pub use self::session::{ClientKind, ConversationMessage, Session, SessionIds};
 pub use self::settings::ToolSettings;
 pub use self::sink::SessionListener;
-pub use self::sink::{PermissionFuture, Signal, Sink};
+pub use self::sink::{CloseCallback, PermissionFuture, Signal, Sink};
 pub(crate) use self::state::Shared;
 pub use self::state::{FromContext, FromContextRef, RequiredService, State};
 pub use self::tool_facts::ToolFacts;
@@ -219,6 +221,24 @@ impl Context {
     #[must_use]
     pub fn shutdown_token(&self) -> CancellationToken {
         self.sink.as_ref().map_or_else(CancellationToken::new, |sink| sink.shutdown_token())
+    }
+
+    /// Registers what [`Pipeline::close`](crate::Pipeline::close) ends and waits for, such as the
+    /// background processes of the session.
+    ///
+    /// A session has one callback of a `name`; later ones are ignored. The callback should own weak
+    /// handles, so that it keeps nothing alive after the session. Without a pipeline around the
+    /// call, it never runs.
+    pub fn on_close<F>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        close: impl FnOnce() -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(sink) = &self.sink {
+            sink.on_close(self, name.into(), Box::new(move || Box::pin(close())));
+        }
     }
 
     /// Waits until the call or its session is cancelled.

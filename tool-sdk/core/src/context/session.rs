@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -389,6 +389,11 @@ impl Session {
         Arc::ptr_eq(&self.0.states, &other.0.states)
     }
 
+    /// Returns a handle that does not keep the session alive.
+    pub(crate) fn handle(&self) -> SessionHandle {
+        SessionHandle(Arc::downgrade(&self.0.states))
+    }
+
     /// Returns the state that a pipeline keeps for the session and its clones, created on first
     /// use.
     #[inline]
@@ -417,6 +422,21 @@ impl Session {
 
     fn inner_mut(&mut self) -> &mut Inner {
         Arc::make_mut(&mut self.0)
+    }
+}
+
+/// A session that may have ended.
+pub(crate) struct SessionHandle(Weak<SessionStates>);
+
+impl SessionHandle {
+    /// Whether a clone of the session still exists.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Whether the handle is of this session or a clone.
+    pub(crate) fn is_of(&self, session: &Session) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&session.0.states))
     }
 }
 

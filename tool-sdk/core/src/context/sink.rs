@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** the trait does not depend on its implementer; the default methods do nothing.
 
+use std::borrow::Cow;
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -66,6 +67,11 @@ pub trait Sink: Send + Sync {
     /// Returns a token that is cancelled when the host closes the pipeline; never, by default.
     fn shutdown_token(&self) -> CancellationToken {
         CancellationToken::new()
+    }
+
+    /// Registers what the pipeline closes for the session of `cx`; does nothing by default.
+    fn on_close(&self, cx: &Context, name: Cow<'static, str>, close: CloseCallback) {
+        let _ = (cx, name, close);
     }
 
     /// Asks whether the call may do `what` under `permission`; `false` by default.
@@ -158,6 +164,9 @@ pub trait SessionListener: Send + Sync {
     /// Called for a warning to the caller.
     fn on_warning(&self, tool: &ToolName, message: &str);
 }
+
+/// Closes something that outlives a call, when its pipeline is closed.
+pub type CloseCallback = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
 /// The answer that a running tool waits for.
 pub type PermissionFuture = Pin<Box<dyn Future<Output = bool> + Send>>;

@@ -12,14 +12,15 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_jobs::BlockingJobs;
+use super::closing::CloseCallbacks;
 use super::prompt_clock::PromptClock;
 use super::run_call;
 use super::session_files;
 use crate::audit::{self, AuditSink};
 use crate::call::{Call, CallOrigin, Outcome};
 use crate::context::{
-    Context, InquiryFuture, PermissionFuture, Session, Signal, Sink, ToolFacts, VisibilityFilter,
-    WorkStop,
+    CloseCallback, Context, InquiryFuture, PermissionFuture, Session, Signal, Sink, ToolFacts,
+    VisibilityFilter, WorkStop,
 };
 use crate::event::{EventBus, EventCall, EventKind, SecretHoldback};
 use crate::hook::RegisteredHook;
@@ -56,6 +57,8 @@ pub(super) struct PipelineInner {
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
     pub(super) closed: CancellationToken,
+    /// What ends with the pipeline.
+    pub(super) close_callbacks: Arc<CloseCallbacks>,
 }
 
 impl PipelineInner {
@@ -79,6 +82,7 @@ impl PipelineInner {
             budget: Budget::default(),
             output_dir: None,
             closed: CancellationToken::new(),
+            close_callbacks: Arc::default(),
         }
     }
 
@@ -237,6 +241,12 @@ impl Sink for PipelineInner {
 
     fn shutdown_token(&self) -> CancellationToken {
         self.closed.clone()
+    }
+
+    fn on_close(&self, cx: &Context, name: Cow<'static, str>, close: CloseCallback) {
+        if !self.closed.is_cancelled() {
+            self.close_callbacks.add_for_session(cx.session(), name, close);
+        }
     }
 
     fn prompt_time(&self, cx: &Context) -> Duration {

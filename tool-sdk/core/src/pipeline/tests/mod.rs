@@ -292,7 +292,7 @@ async fn two_pipelines_share_nothing_of_a_session() {
     assert!(!write(&other).await);
     assert_eq!(kinds(&drain(&mut events)), ["pending", "looped", "denied", "failed"]);
 
-    other.close();
+    other.close().await;
     assert!(write(&writes().mode(Mode::Bypass)).await && !write(&other).await);
 }
 
