@@ -79,7 +79,7 @@ async fn main() -> std::io::Result<()> {
         .with_graceful_shutdown(shutdown.cancelled_owned())
         .await?;
     // Calls that still run are cancelled.
-    pipeline.close();
+    pipeline.close().await;
     Ok(())
 }
 

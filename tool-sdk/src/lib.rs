@@ -179,9 +179,10 @@ pub mod arguments {
 pub mod environment {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        ClientKind, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef, Inquiry,
-        InquiryFuture, InquiryHandler, InquiryKind, Interrupted, MissingService, PermissionFuture,
-        Signal, Sink, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+        ClientKind, CloseCallback, ConversationMessage, ElicitationOutcome, FromContext,
+        FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
+        MissingService, PermissionFuture, SessionIds, Signal, Sink, ToolFacts, ToolSettings,
+        Visibility, VisibilityFilter, WorkStop,
     };
 }
 
@@ -197,8 +198,8 @@ pub mod audience {
 pub mod limits {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        Budget, FittedText, InvalidBudget, LoopGuard, Redactor, Truncation, outputs_folder,
-        prepare_outputs,
+        Budget, FittedText, InvalidBudget, LoopGuard, LoopGuardSettings, Redactor, Truncation,
+        outputs_folder, prepare_outputs,
     };
 }
 

@@ -318,7 +318,7 @@ async fn closing_ends_hooks_that_hang() {
         async move { p.call(&Session::new("s"), Call::new("run", "{}")).await }
     });
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    p.close();
+    p.close().await;
     assert!(tokio::time::timeout(std::time::Duration::from_secs(3600), h).await.is_ok());
 }
 

@@ -153,7 +153,7 @@ async fn an_ask_without_an_answer_ends_as_a_no() {
         async move { overwrite_a(&pipeline, &log).await }
     });
     tokio::time::sleep(Duration::from_secs(1)).await;
-    pipeline.close();
+    pipeline.close().await;
     assert!(waiting.await.unwrap().result.is_err());
 }
 

@@ -65,7 +65,7 @@ async fn records_cancelled_calls() {
     let call = closing.call("wait_for", r#"{"seconds": 1}"#);
     let close = async {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        closing.pipeline.close();
+        closing.pipeline.close().await;
     };
     tokio::join!(call, close);
     assert_recorded("cancellation", &recorder);

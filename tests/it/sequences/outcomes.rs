@@ -69,7 +69,7 @@ async fn records_each_outcome() {
     let call = Call::new("read_note", args.lenient(Leniency::default().null_is_absent())).id("c1");
     lenient.recorder.outcome(&lenient.pipeline.call(&lenient.session, call).await);
     let closed = plain("a closed pipeline");
-    closed.pipeline.close();
+    closed.pipeline.close().await;
     closed.call("read_note", r#"{"name": "a"}"#).await;
 
     let checked = plain("a check runs nothing");

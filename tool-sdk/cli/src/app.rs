@@ -10,10 +10,11 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command};
-use tool_sdk_core::{Registry, RegistryError, Session, Toolset};
+use tool_sdk_core::{Hook, HookPriority, Pipeline, Registry, RegistryError, Session, Toolset};
 use tool_sdk_process::{internal, sandbox};
 use tool_sdk_workspace::internal::shut_down_writes;
 
@@ -54,6 +55,7 @@ pub struct App {
     version: Option<&'static str>,
     session_setup: Vec<Box<dyn Fn(Session) -> Session>>,
     toolset_setup: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
+    pipeline_setup: Vec<Box<dyn Fn(Pipeline) -> Pipeline>>,
 }
 
 impl fmt::Debug for App {
@@ -73,6 +75,7 @@ impl App {
             version: None,
             session_setup: Vec::new(),
             toolset_setup: Vec::new(),
+            pipeline_setup: Vec::new(),
         }
     }
 
@@ -104,6 +107,50 @@ impl App {
     #[must_use]
     pub fn with_toolset(mut self, shape: impl Fn(Toolset) -> Toolset + 'static) -> Self {
         self.toolset_setup.push(Box::new(shape));
+        self
+    }
+
+    /// Adds a hook for the tools whose names match `pattern`, for every call of the program: `call`,
+    /// `batch` and the servers.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    /// use tool_sdk::cli::App;
+    /// use tool_sdk::{Hook, HookContext, HookPriority, Outcome};
+    ///
+    /// /// Counts calls.
+    /// struct CallCounter;
+    ///
+    /// impl Hook for CallCounter {
+    ///     fn observe(&self, call: &HookContext<'_>, outcome: &Outcome) {
+    ///         eprintln!("{}: {}", call.definition().name, outcome.result.is_ok());
+    ///     }
+    /// }
+    ///
+    /// fn main() -> ExitCode {
+    ///     App::linked().with_hook("*", HookPriority::LOGGING, CallCounter).main()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_hook(
+        self,
+        pattern: impl Into<String>,
+        priority: HookPriority,
+        hook: impl Hook,
+    ) -> Self {
+        let (pattern, hook) = (pattern.into(), Arc::new(hook));
+        self.with_pipeline(move |pipeline| {
+            pipeline.shared_hook(pattern.clone(), priority, Arc::clone(&hook))
+        })
+    }
+
+    /// Adds a callback that changes the pipeline of every command that makes calls, before the
+    /// settings of the user are applied.
+    #[must_use]
+    pub fn with_pipeline(mut self, configure: impl Fn(Pipeline) -> Pipeline + 'static) -> Self {
+        self.pipeline_setup.push(Box::new(configure));
         self
     }
 
@@ -235,6 +282,11 @@ impl App {
         self.toolset_setup.iter().fold(tools, |tools, shape| shape(tools))
     }
 
+    /// Applies the program's pipeline callbacks.
+    pub(super) fn prepare_pipeline(&self, pipeline: Pipeline) -> Pipeline {
+        self.pipeline_setup.iter().fold(pipeline, |pipeline, configure| configure(pipeline))
+    }
+
     /// Applies the program's session callbacks.
     pub(super) fn prepare_session(&self, session: Session) -> Session {
         self.session_setup.iter().fold(session, |session, lend| lend(session))
@@ -322,6 +374,29 @@ mod tests {
             assert_eq!(call_tell(&app, options), (0, format!("hello {safe}\n")), "{options:?}");
         }
         assert_eq!(call_tell(&App::new(session_state_registry()), &[]).0, 1);
+    }
+
+    // F36: hooks of the program see every call, also those that do not run.
+    #[test]
+    fn hooks_of_the_program_see_every_outcome() {
+        #[derive(Clone, Default)]
+        struct OutcomeCounter(Arc<std::sync::Mutex<Vec<bool>>>);
+        impl Hook for OutcomeCounter {
+            fn observe(
+                &self,
+                _: &tool_sdk_core::HookContext<'_>,
+                outcome: &tool_sdk_core::Outcome,
+            ) {
+                self.0.lock().unwrap().push(outcome.result.is_ok());
+            }
+        }
+        let seen = OutcomeCounter::default();
+        let app = App::new(session_state_registry())
+            .with_session(|session| session.with_service("hello".to_owned()))
+            .with_hook("*", HookPriority::LOGGING, seen.clone());
+        assert_eq!(call_tell(&app, &[]).0, 0);
+        assert_eq!(call_tell(&app, &["--deny", "tell"]).0, 3);
+        assert_eq!(*seen.0.lock().unwrap(), [true, false]);
     }
 
     #[test]

@@ -242,9 +242,15 @@ async fn serve_until_interrupted(
         caught = signals::wait_for_shutdown() => caught,
     };
     // No client waits for the calls that still run.
-    pipeline.close();
+    let closing = pipeline.close();
+    let ending = async {
+        for name in closing.await {
+            tracing::warn!("`{name}` did not end in time");
+        }
+        pipeline.finish().await;
+    };
     tokio::select! {
-        () = pipeline.finish() => {}
+        () = ending => {}
         _ = signals::wait_for_shutdown() => {}
     }
     served

@@ -49,16 +49,17 @@ pub use self::call::{
 };
 pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
-    ClientKind, Context, ConversationMessage, ElicitationOutcome, FromContext, FromContextRef,
-    Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted, PermissionFuture, Session,
-    Signal, Sink, State, ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+    ClientKind, CloseCallback, Context, ConversationMessage, ElicitationOutcome, FromContext,
+    FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
+    PermissionFuture, Session, SessionIds, Signal, Sink, State, ToolFacts, ToolSettings,
+    Visibility, VisibilityFilter, WorkStop,
 };
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{
     Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
 };
 pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
-pub use self::loop_guard::LoopGuard;
+pub use self::loop_guard::{LoopGuard, LoopGuardSettings};
 pub use self::name::{InvalidToolName, ToolName};
 pub use self::permission::{
     Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,

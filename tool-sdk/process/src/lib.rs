@@ -44,7 +44,7 @@ use tokio::time::timeout;
 #[cfg(unix)]
 pub use self::background::{
     AttachedProgram, BackgroundCommand, BackgroundProcess, BackgroundProcesses, MAX_ATTENDED,
-    ProcessOutput, ProcessSlot, PtyInputError,
+    ProcessOutput, ProcessSlot, PtyInputError, WeakBackgroundProcesses,
 };
 pub use self::capture::CapturedOutput;
 use self::capture::OutputCapture;

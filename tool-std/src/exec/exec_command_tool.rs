@@ -7,6 +7,7 @@ use tool_sdk::process::{BackgroundProcesses, MAX_ATTENDED};
 use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
 
 use super::command_line::{CommandLine, base_folder, enter_working_folder};
+use super::oneshot::session_processes;
 use super::output::{SessionOutput, start_error, with_record};
 use super::output_wait::wait_for_output;
 use super::patch_command;
@@ -73,7 +74,7 @@ pub async fn exec_command(
     let spawn =
         spawn.terminal(tty).cancel_on(cx.shutdown_token()).sandbox(sandbox::sandbox_policy(cx));
     let record = spawn.to_record();
-    let processes = cx.session().extension::<BackgroundProcesses>();
+    let processes = session_processes(cx);
     let within = Duration::from_millis(
         u64::from(yield_time_ms).clamp(*YIELD_RANGE_MS.start(), *YIELD_RANGE_MS.end()),
     );

@@ -8,6 +8,19 @@ use tool_sdk::{Context, Output, ToolError};
 use super::output::{oneshot_output, start_error, stream_output, with_record};
 use super::sandbox::SandboxReport;
 
+/// Returns the processes of the session. They end when the pipeline is closed, which waits for
+/// them.
+pub(super) fn session_processes(cx: &Context) -> BackgroundProcesses {
+    let processes = cx.session().extension::<BackgroundProcesses>();
+    let weak = processes.downgrade();
+    cx.on_close("background processes", async move || {
+        if let Some(processes) = weak.upgrade() {
+            processes.shut_down().await;
+        }
+    });
+    processes
+}
+
 /// Ends the process when the call ends, also by cancellation.
 struct SessionGuard<'a>(&'a BackgroundProcesses, u32);
 
@@ -24,7 +37,7 @@ pub(super) async fn run_to_end(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let record = spawn.to_record();
-    let processes = cx.session().extension::<BackgroundProcesses>();
+    let processes = session_processes(cx);
     let _turn = processes.acquire_slot().await;
     let started = Instant::now();
     let process = processes.spawn(&spawn.cancel_on(cx.shutdown_token())).map_err(start_error)?;

@@ -146,10 +146,10 @@ async fn type_in(process: &BackgroundProcess, chars: &str, cx: &Context) -> Resu
         check_file_names(&whole, open, chars)?;
     }
     if may_be_split(process, chars).await {
-        process.mark_input_shared(&cx.call().to_string(), find_pending_start);
+        process.mark_input_shared(&cx.call_id().to_string(), find_pending_start);
     }
     finish_typing(
-        process.type_checked(chars, Some(&cx.call().to_string()), find_pending_start).await,
+        process.type_checked(chars, Some(&cx.call_id().to_string()), find_pending_start).await,
     )
 }
 
@@ -316,7 +316,7 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Resource> {
     let open = process.as_ref();
     let open = open.map(|it| {
         normalize_line_ends(continued_part(
-            &it.pending_input_for(&cx.call().to_string(), find_pending_start),
+            &it.pending_input_for(&cx.call_id().to_string(), find_pending_start),
             it,
         ))
     });

@@ -23,7 +23,7 @@ async fn context_first(
     owned: Context,
 ) -> String {
     b.push(a);
-    format!("{} {b:?} {} {} {}", cx.tool(), db.0, state.0.0, owned.call() == cx.call())
+    format!("{} {b:?} {} {} {}", cx.tool(), db.0, state.0.0, owned.call_id() == cx.call_id())
 }
 
 /// Asks.

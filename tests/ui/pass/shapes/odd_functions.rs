@@ -29,7 +29,7 @@ where
 /// Asks twice.
 #[tool(read)]
 async fn odd_contexts(one: &Context, other: Context) -> String {
-    (one.call() == other.call()).to_string()
+    (one.call_id() == other.call_id()).to_string()
 }
 
 /// Weighs it.

@@ -48,7 +48,8 @@ impl CallEnvironment {
         tools: Toolset,
         io: &mut Io<'_>,
     ) -> Result<Self> {
-        let mut pipeline = Pipeline::new(tools)
+        let mut pipeline = app
+            .prepare_pipeline(Pipeline::new(tools))
             .budget(settings.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());

@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use self::log::AuditLog;
-use crate::call::CallId;
+use crate::call::{CallId, CallOrigin};
 use crate::context::Session;
 use crate::error::ErrorKind;
 use crate::name::ToolName;
@@ -89,8 +89,23 @@ pub struct AuditRecord<'a> {
     /// The agent that makes the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<&'a str>,
+    /// The conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<&'a str>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<&'a str>,
+    /// The request that led to the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<&'a str>,
+    /// The message that holds the call.
+    #[serde(rename = "message_id", skip_serializing_if = "Option::is_none")]
+    pub message: Option<&'a str>,
     /// The id of the call.
     pub call: &'a CallId,
+    /// The call that made this one with [`Context::call`](crate::Context::call).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<&'a CallId>,
     /// The tool's name.
     pub tool: &'a ToolName,
     /// Where the tool comes from.
@@ -173,7 +188,12 @@ impl<'a> AuditRecord<'a> {
             session: session.id(),
             user: session.user(),
             agent: session.agent(),
+            conversation: session.conversation(),
+            project: session.project(),
+            request: session.request(),
+            message: None,
             call,
+            parent: None,
             tool: &definition.name,
             source: &definition.source,
             permission: definition.permission(),
@@ -182,6 +202,15 @@ impl<'a> AuditRecord<'a> {
             event,
             argument_texts: &[],
         }
+    }
+}
+
+impl<'a> AuditRecord<'a> {
+    /// Adds where the call comes from.
+    pub(crate) fn with_origin(mut self, origin: &'a CallOrigin) -> Self {
+        self.message = origin.message.as_deref();
+        self.parent = origin.parent_id();
+        self
     }
 }
 

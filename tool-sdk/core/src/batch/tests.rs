@@ -314,7 +314,7 @@ async fn identical_calls_of_a_batch_are_a_loop() {
     // Concurrent calls repeat no result, but the tenth reaches the hard stop.
     let (outcomes, _) = run(&guarded(), vec![call("look", "x"); 12]).await;
     assert_eq!(count_results(&outcomes), (9, vec![Denied; 3]));
-    assert!(texts(&outcomes)[9].contains("it is refused from now on"), "{}", texts(&outcomes)[9]);
+    assert!(texts(&outcomes)[9].contains("it is refused until"), "{}", texts(&outcomes)[9]);
 
     // Sequential calls are checked like calls outside a batch.
     let (outcomes, _) = run(&guarded(), vec![call("change", "x"); 60]).await;

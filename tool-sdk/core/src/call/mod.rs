@@ -1,6 +1,7 @@
 //! The input and output of the pipeline: a call and its outcome.
 
 mod cancel;
+mod origin;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::LazyCancelToken;
+pub(crate) use self::origin::CallOrigin;
 use crate::content::Output;
 use crate::error::ToolError;
 
@@ -192,6 +194,8 @@ pub struct Call<'a> {
     pub max_output: Option<usize>,
     /// The token that cancels this call, if there is one.
     pub cancel: Option<LazyCancelToken>,
+    /// The running call that makes this one.
+    pub(crate) parent: Option<Arc<CallOrigin>>,
 }
 
 impl<'a> Call<'a> {
@@ -206,6 +210,7 @@ impl<'a> Call<'a> {
             timeout: None,
             max_output: None,
             cancel: None,
+            parent: None,
         }
     }
 
@@ -216,10 +221,12 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Returns the id of this run of the call; generates one when there is none.
+    /// Returns the id of this run of the call, generated when there is none, and where the call
+    /// comes from.
     #[inline]
-    pub(crate) fn id_or_generate(&self) -> CallId {
-        self.id.clone().unwrap_or_else(CallId::generate)
+    pub(crate) fn origin(&self) -> CallOrigin {
+        let id = self.id.clone().unwrap_or_else(CallId::generate);
+        CallOrigin { id, message: self.message.clone(), parent: self.parent.clone() }
     }
 
     /// Sets the id of the message that holds the call.

@@ -16,6 +16,7 @@ mod state;
 mod tool_facts;
 mod visibility;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -27,15 +28,16 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, WorkStop};
 pub use self::inquiry::{ElicitationOutcome, Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
-pub use self::session::{ClientKind, ConversationMessage, Session};
+pub(crate) use self::session::SessionHandle;
+pub use self::session::{ClientKind, ConversationMessage, Session, SessionIds};
 pub use self::settings::ToolSettings;
 pub use self::sink::SessionListener;
-pub use self::sink::{PermissionFuture, Signal, Sink};
+pub use self::sink::{CloseCallback, PermissionFuture, Signal, Sink};
 pub(crate) use self::state::Shared;
 pub use self::state::{FromContext, FromContextRef, RequiredService, State};
 pub use self::tool_facts::ToolFacts;
 pub use self::visibility::{Visibility, VisibilityFilter};
-use crate::call::{Call, CallId, LazyCancelToken};
+use crate::call::{Call, CallId, CallOrigin, LazyCancelToken, Outcome};
 use crate::error::ToolError;
 use crate::name::ToolName;
 
@@ -58,8 +60,7 @@ pub struct Context {
     session: Session,
     sink: Option<Arc<dyn Sink>>,
     tool: ToolName,
-    call: CallId,
-    message: Option<Arc<str>>,
+    origin: CallOrigin,
     started: Instant,
     timeout: Option<Duration>,
     cancel: Option<LazyCancelToken>,
@@ -75,8 +76,7 @@ impl Context {
             session,
             sink: None,
             tool,
-            call,
-            message: None,
+            origin: CallOrigin::new(call),
             started: Instant::now(),
             timeout: None,
             cancel: None,
@@ -90,7 +90,7 @@ impl Context {
         session: &Session,
         sink: Arc<dyn Sink>,
         tool: &ToolName,
-        id: &CallId,
+        origin: &CallOrigin,
         call: &Call<'_>,
         started: Instant,
         timeout: Duration,
@@ -99,8 +99,7 @@ impl Context {
             session: session.clone(),
             sink: Some(sink),
             tool: tool.clone(),
-            call: id.clone(),
-            message: call.message.clone(),
+            origin: origin.clone(),
             started,
             timeout: Some(timeout),
             cancel: call.cancel.clone(),
@@ -129,7 +128,7 @@ impl Context {
     /// Sets the id of the message that holds the call.
     #[must_use]
     pub fn with_message(mut self, message: Option<Arc<str>>) -> Self {
-        self.message = message;
+        self.origin.message = message;
         self
     }
 
@@ -161,14 +160,25 @@ impl Context {
 
     /// Returns the id of the call.
     #[must_use]
-    pub fn call(&self) -> &CallId {
-        &self.call
+    pub fn call_id(&self) -> &CallId {
+        &self.origin.id
+    }
+
+    /// Returns the id of the call that made this one with [`call`](Self::call).
+    #[must_use]
+    pub fn parent(&self) -> Option<&CallId> {
+        self.origin.parent_id()
+    }
+
+    /// Returns which call this is, and where the call comes from.
+    pub(crate) fn origin(&self) -> &CallOrigin {
+        &self.origin
     }
 
     /// Returns the id of the message that holds the call.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
-        self.message.as_deref()
+        self.origin.message.as_deref()
     }
 
     /// Returns when the call started.
@@ -211,6 +221,24 @@ impl Context {
     #[must_use]
     pub fn shutdown_token(&self) -> CancellationToken {
         self.sink.as_ref().map_or_else(CancellationToken::new, |sink| sink.shutdown_token())
+    }
+
+    /// Registers what [`Pipeline::close`](crate::Pipeline::close) ends and waits for, such as the
+    /// background processes of the session.
+    ///
+    /// A session has one callback of a `name`; later ones are ignored. The callback should own weak
+    /// handles, so that it keeps nothing alive after the session. Without a pipeline around the
+    /// call, it never runs.
+    pub fn on_close<F>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        close: impl FnOnce() -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(sink) = &self.sink {
+            sink.on_close(self, name.into(), Box::new(move || Box::pin(close())));
+        }
     }
 
     /// Waits until the call or its session is cancelled.
@@ -332,6 +360,71 @@ impl Context {
         )))
     }
 
+    /// Runs another tool as a part of this call, and waits for its outcome.
+    ///
+    /// The nested call passes all stages of the pipeline: its arguments are checked, rules and the
+    /// approver decide about it, hooks see it, and its events and audit records name this call as
+    /// their [`parent`](Self::parent). For the loop guard, only the outer call counts. The nested
+    /// call has a time limit of its own, and ends when this call ends. While the user is asked about
+    /// the nested call, the time limit of this one stops. In a batch, the nested call runs in the
+    /// place of this one.
+    ///
+    /// Calls may be nested eight deep. Without a pipeline around the call, the outcome is an error
+    /// of kind `unavailable`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Call, Context, Pipeline, Registry, Session, ToolError, tool, tools};
+    ///
+    /// /// Look up one word.
+    /// #[tool(read)]
+    /// fn define(
+    ///     /// The word.
+    ///     word: String,
+    /// ) -> String {
+    ///     format!("{word}: a word")
+    /// }
+    ///
+    /// /// Look up several words.
+    /// #[tool(read)]
+    /// async fn define_all(
+    ///     /// The words.
+    ///     words: Vec<String>,
+    ///     cx: &Context,
+    /// ) -> Result<String, ToolError> {
+    ///     let mut text = String::new();
+    ///     for word in words {
+    ///         let arguments = serde_json::json!({ "word": word });
+    ///         text += cx.call(Call::new("define", arguments)).await.result?.as_text();
+    ///         text += "\n";
+    ///     }
+    ///     Ok(text)
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let pipeline = Pipeline::new(Registry::builder().add(tools![define, define_all]).build()?);
+    /// let call = Call::new("define_all", r#"{"words": ["a", "b"]}"#);
+    /// let outcome = pipeline.call(&Session::default(), call).await;
+    /// assert_eq!(outcome.text(), "a: a word\nb: a word\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn call(&self, mut call: Call<'_>) -> Outcome {
+        call.parent = Some(Arc::new(self.origin.clone()));
+        if call.message.is_none() {
+            call.message.clone_from(&self.origin.message);
+        }
+        if call.cancel.is_none() {
+            call.cancel.clone_from(&self.cancel);
+        }
+        match &self.sink {
+            Some(sink) => Arc::clone(sink).run_nested_call(self, call).await,
+            None => Outcome::new(call.origin().id, Err(sink::no_pipeline_error())),
+        }
+    }
+
     /// Asks whether the call may do something beyond its arguments, such as accessing a network
     /// host. Rules, grants and the mode are evaluated first, then the approver is asked.
     ///
@@ -409,8 +502,8 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
             .field("tool", &self.tool)
-            .field("call", &self.call)
-            .field("message", &self.message)
+            .field("call", &self.origin.id)
+            .field("message", &self.origin.message)
             .field("session", &self.session)
             .finish_non_exhaustive()
     }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,11 +43,7 @@ pub struct Session(Arc<Inner>);
 #[derive(Clone, Default)]
 struct Inner {
     id: Arc<str>,
-    agent: Option<String>,
-    conversation: Option<String>,
-    project: Option<String>,
-    user: Option<String>,
-    request: Option<String>,
+    ids: Arc<SessionIds>,
     model: Option<String>,
     client: ClientKind,
     permissions: BTreeSet<String>,
@@ -60,6 +56,29 @@ struct Inner {
     states: Arc<SessionStates>,
     /// Whether several clients share the server.
     is_shared: bool,
+    /// Whether the calls belong to no conversation.
+    has_stateless_calls: bool,
+}
+
+/// For whom a session makes calls; shared by the session's events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SessionIds {
+    /// The agent that calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The user on whose behalf the calls are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The request that led to the calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// The kind of client that makes the calls.
@@ -119,7 +138,7 @@ macro_rules! names {
             $(#[$doc])*
             #[must_use]
             pub fn $field(&self) -> Option<&str> {
-                self.0.$field.as_deref()
+                self.0.ids.$field.as_deref()
             }
 
             #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
@@ -127,11 +146,11 @@ macro_rules! names {
             #[must_use]
             pub fn $with(mut self, value: impl Into<String>) -> Self {
                 let value = Some(value.into());
-                if self.0.$field == value {
+                if self.0.ids.$field == value {
                     return self;
                 }
                 let inner = self.inner_mut();
-                inner.$field = value;
+                Arc::make_mut(&mut inner.ids).$field = value;
                 if $whose {
                     // Grants and the loop-guard history belong to the old value only.
                     inner.states = Arc::default();
@@ -165,8 +184,6 @@ names! {
     whose approvals true;
     /// The request that led to the calls.
     request, with_request, whose approvals false;
-    /// The model that makes the calls.
-    model, with_model, whose approvals false;
 }
 
 impl Session {
@@ -186,6 +203,25 @@ impl Session {
     #[inline]
     pub(crate) fn shared_id(&self) -> &Arc<str> {
         &self.0.id
+    }
+
+    /// Returns for whom the session makes calls, for values that outlive the session.
+    #[inline]
+    pub(crate) fn shared_ids(&self) -> &Arc<SessionIds> {
+        &self.0.ids
+    }
+
+    /// The model that makes the calls.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.0.model.as_deref()
+    }
+
+    /// Sets [`model`](Self::model).
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<String>) -> Self {
+        self.inner_mut().model = Some(model.into());
+        self
     }
 
     /// Returns the session of another conversation: no grant of this one applies there.
@@ -315,6 +351,31 @@ impl Session {
         self
     }
 
+    /// Declares that the calls of this session belong to no conversation: a protocol names none, so
+    /// that requests of several clients, which only share their principal, arrive as one session.
+    ///
+    /// A [`LoopGuard`](crate::LoopGuard) then takes identical calls for a loop only when there are
+    /// more than [60 a minute](crate::LoopGuardSettings::stateless_calls_per_minute).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let session = tool_sdk::Session::new("requests-of-ada").with_user("ada").with_stateless_calls();
+    /// assert!(session.has_stateless_calls());
+    /// ```
+    #[must_use]
+    pub fn with_stateless_calls(mut self) -> Self {
+        self.inner_mut().has_stateless_calls = true;
+        self
+    }
+
+    /// Returns whether the calls of this session [belong to no
+    /// conversation](Self::with_stateless_calls).
+    #[must_use]
+    pub fn has_stateless_calls(&self) -> bool {
+        self.0.has_stateless_calls
+    }
+
     /// Returns the key of the user, for state kept per user: the user's name, the empty string
     /// for the anonymous users of a shared server, and `None` for the host itself.
     #[doc(hidden)]
@@ -326,6 +387,11 @@ impl Session {
     #[doc(hidden)]
     pub fn is_same_session(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.states, &other.0.states)
+    }
+
+    /// Returns a handle that does not keep the session alive.
+    pub(crate) fn handle(&self) -> SessionHandle {
+        SessionHandle(Arc::downgrade(&self.0.states))
     }
 
     /// Returns the state that a pipeline keeps for the session and its clones, created on first
@@ -359,15 +425,30 @@ impl Session {
     }
 }
 
+/// A session that may have ended.
+pub(crate) struct SessionHandle(Weak<SessionStates>);
+
+impl SessionHandle {
+    /// Whether a clone of the session still exists.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Whether the handle is of this session or a clone.
+    pub(crate) fn is_of(&self, session: &Session) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&session.0.states))
+    }
+}
+
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.0.id)
-            .field("agent", &self.0.agent)
-            .field("conversation", &self.0.conversation)
-            .field("project", &self.0.project)
-            .field("user", &self.0.user)
-            .field("request", &self.0.request)
+            .field("agent", &self.0.ids.agent)
+            .field("conversation", &self.0.ids.conversation)
+            .field("project", &self.0.ids.project)
+            .field("user", &self.0.ids.user)
+            .field("request", &self.0.ids.request)
             .field("model", &self.0.model)
             .field("client", &self.0.client)
             .finish_non_exhaustive()

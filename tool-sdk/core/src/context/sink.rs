@@ -2,16 +2,20 @@
 //!
 //! **Invariant:** the trait does not depend on its implementer; the default methods do nothing.
 
+use std::borrow::Cow;
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, InquiryFuture, ToolFacts, VisibilityFilter, WorkStop};
+use crate::call::{Call, Outcome};
+use crate::error::ToolError;
 use crate::name::ToolName;
 use crate::redact::{DetectedSecrets, Redactor};
 
@@ -65,6 +69,11 @@ pub trait Sink: Send + Sync {
         CancellationToken::new()
     }
 
+    /// Registers what the pipeline closes for the session of `cx`; does nothing by default.
+    fn on_close(&self, cx: &Context, name: Cow<'static, str>, close: CloseCallback) {
+        let _ = (cx, name, close);
+    }
+
     /// Asks whether the call may do `what` under `permission`; `false` by default.
     fn request_permission(
         self: Arc<Self>,
@@ -103,6 +112,16 @@ pub trait Sink: Send + Sync {
         let _ = (cx, stop);
     }
 
+    /// Runs a call that the running call `cx` makes; fails by default.
+    fn run_nested_call<'a>(
+        self: Arc<Self>,
+        cx: &'a Context,
+        call: Call<'a>,
+    ) -> BoxFuture<'a, Outcome> {
+        let _ = cx;
+        Box::pin(ready(Outcome::new(call.origin().id, Err(no_pipeline_error()))))
+    }
+
     /// Returns the visible tools that match `query` best; none by default.
     fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {
         let _ = (cx, query, limit);
@@ -114,6 +133,11 @@ pub trait Sink: Send + Sync {
         let _ = (cx, permission);
         VisibilityFilter::SHOW_ALL
     }
+}
+
+/// The error of a nested call that no pipeline runs.
+pub(super) fn no_pipeline_error() -> ToolError {
+    ToolError::unavailable("a tool can call another one only inside a pipeline")
 }
 
 impl Signal {
@@ -140,6 +164,9 @@ pub trait SessionListener: Send + Sync {
     /// Called for a warning to the caller.
     fn on_warning(&self, tool: &ToolName, message: &str);
 }
+
+/// Closes something that outlives a call, when its pipeline is closed.
+pub type CloseCallback = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
 /// The answer that a running tool waits for.
 pub type PermissionFuture = Pin<Box<dyn Future<Output = bool> + Send>>;

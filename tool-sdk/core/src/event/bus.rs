@@ -63,9 +63,12 @@ impl EventBus {
         queues.next_seq += 1;
         let event = ToolEvent {
             seq,
-            call: about.call.clone(),
+            call: about.origin.id.clone(),
+            parent: about.origin.parent_id().cloned(),
+            message: about.origin.message.clone(),
             tool: Arc::clone(about.tool),
             session: Arc::clone(about.session.shared_id()),
+            ids: Arc::clone(about.session.shared_ids()),
             kind,
         };
         for queue in queues.queues.iter_mut().filter(|queue| queue.wants(&event)) {

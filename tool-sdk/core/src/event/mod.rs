@@ -22,9 +22,9 @@ pub(crate) use self::bus::{EventBus, EventBusOwner};
 pub use self::masked_arguments::MaskedArguments;
 pub(crate) use self::redaction_holdback::SecretHoldback;
 pub use self::subscription::Subscription;
-use crate::call::{ArgumentNote, CallId, Truncation};
+use crate::call::{ArgumentNote, CallId, CallOrigin, Truncation};
 use crate::content::Attachment;
-use crate::context::{Session, Signal};
+use crate::context::{Session, SessionIds, Signal};
 use crate::error::{ErrorKind, ToolError};
 use crate::hook::HookRun;
 use crate::loop_guard::LoopFinding;
@@ -35,8 +35,8 @@ use crate::tool::{ToolDisplay, ToolLabel, ToolSource};
 /// Something that happened to a call.
 ///
 /// As JSON it is one object: `tool` is the tool's name, and `severity` says how much the event
-/// matters. The first and the last event of a call also contain the tool's display metadata and
-/// source.
+/// matters. Ids that the call does not have are absent. The first and the last event of a call also
+/// contain the tool's display metadata, with its category, and its source.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolEvent {
@@ -44,10 +44,16 @@ pub struct ToolEvent {
     pub seq: u64,
     /// The call.
     pub call: CallId,
+    /// The call that made this one with [`Context::call`](crate::Context::call).
+    pub parent: Option<CallId>,
+    /// The message that holds the call.
+    pub message: Option<Arc<str>>,
     /// The tool.
     pub tool: Arc<ToolLabel>,
     /// The session's id.
     pub session: Arc<str>,
+    /// For whom the session makes calls: agent, conversation, project, user and request.
+    pub ids: Arc<SessionIds>,
     /// What happened.
     pub kind: EventKind,
 }
@@ -57,7 +63,7 @@ pub struct ToolEvent {
 pub(crate) struct EventCall<'a> {
     pub(crate) session: &'a Session,
     pub(crate) tool: &'a Arc<ToolLabel>,
-    pub(crate) call: &'a CallId,
+    pub(crate) origin: &'a CallOrigin,
 }
 
 impl Serialize for ToolEvent {
@@ -68,9 +74,23 @@ impl Serialize for ToolEvent {
             #[serde(skip_serializing_if = "Option::is_none")]
             call: Option<&'a CallId>,
             #[serde(skip_serializing_if = "Option::is_none")]
+            parent: Option<&'a CallId>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            message_id: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
             tool: Option<&'a ToolName>,
             #[serde(skip_serializing_if = "Option::is_none")]
             session: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            agent: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            conversation: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            project: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            user: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            request: Option<&'a str>,
             severity: EventSeverity,
             #[serde(skip_serializing_if = "Option::is_none")]
             display: Option<&'a ToolDisplay>,
@@ -79,15 +99,22 @@ impl Serialize for ToolEvent {
             #[serde(flatten)]
             kind: &'a EventKind,
         }
-        let label = &*self.tool;
-        // An approval request has its own `tool` key, and no key may occur twice in an object.
+        let (label, ids) = (&*self.tool, &*self.ids);
+        // An approval request has these keys itself, and no key may occur twice in an object.
         let is_named = !matches!(self.kind, EventKind::PermissionAsked(_));
         let is_labelled = self.kind.starts_call() || self.kind.is_terminal();
         Written {
             seq: self.seq,
             call: is_named.then_some(&self.call),
+            parent: self.parent.as_ref(),
+            message_id: self.message.as_deref(),
             tool: is_named.then_some(&label.name),
             session: is_named.then_some(&*self.session),
+            agent: ids.agent.as_deref().filter(|_| is_named),
+            conversation: ids.conversation.as_deref(),
+            project: ids.project.as_deref(),
+            user: ids.user.as_deref(),
+            request: ids.request.as_deref(),
             severity: self.kind.severity(),
             display: is_labelled.then_some(&*label.display),
             source: is_labelled.then_some(&label.source),
@@ -241,7 +268,9 @@ impl From<LoopFinding> for EventKind {
         match finding {
             LoopFinding::NoLoop => Self::Looped { times: 0, cycle: 0, stopped: false },
             LoopFinding::Repeated { times, cycle } => Self::Looped { times, cycle, stopped: false },
-            LoopFinding::Stopped { times } => Self::Looped { times, cycle: 1, stopped: true },
+            LoopFinding::Stopped { times } | LoopFinding::TooFrequent { times } => {
+                Self::Looped { times, cycle: 1, stopped: true }
+            }
         }
     }
 }

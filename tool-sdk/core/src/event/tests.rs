@@ -32,11 +32,11 @@ fn event_bus() -> (Arc<EventBus>, impl Fn(u64, EventKind, bool)) {
     let tool = Arc::new(ToolLabel::from_name(ToolName::from_static("t")));
     let beginnings = RefCell::new(HashMap::new());
     let send = move |call: u64, kind: EventKind, begun: bool| {
-        let id = CallId::from_external(&call.to_string());
+        let id = CallOrigin::new(CallId::from_external(&call.to_string()));
         let mut beginnings = beginnings.borrow_mut();
         let began = if begun { beginnings[&call] } else { 0 };
         let is_beginning = kind.starts_call();
-        let about = EventCall { session: &session, tool: &tool, call: &id };
+        let about = EventCall { session: &session, tool: &tool, origin: &id };
         let seq = sending.publish(began, about, kind);
         if is_beginning {
             beginnings.insert(call, seq);
@@ -293,7 +293,16 @@ fn no_key_stands_twice_in_an_event() {
     ] {
         let (call, session) = (CallId::from_external("c"), "s".into());
         let tool = Arc::new(ToolLabel::from_name(ToolName::from_static("t")));
-        let event = ToolEvent { seq: 1, call, tool, session, kind };
+        let event = ToolEvent {
+            seq: 1,
+            call,
+            parent: None,
+            message: None,
+            tool,
+            session,
+            ids: Arc::default(),
+            kind,
+        };
         let text = serde_json::to_string(&event).unwrap();
         serde_json::from_str::<Strict>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         let value: Value = serde_json::from_str(&text).unwrap();

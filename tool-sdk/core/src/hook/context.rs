@@ -26,6 +26,10 @@ pub trait HookCallView: Sync {
     fn definition(&self) -> &Definition;
     /// The call's id.
     fn id(&self) -> &CallId;
+    /// The id of the call that made this one; none by default.
+    fn parent(&self) -> Option<&CallId> {
+        None
+    }
     /// The arguments as the model sent them.
     fn original_arguments(&self) -> &str;
     /// The arguments, with the changes of earlier hooks.
@@ -75,6 +79,13 @@ impl<'a> HookContext<'a> {
     #[must_use]
     pub fn id(&self) -> &'a CallId {
         self.0.id()
+    }
+
+    /// Returns the id of the call that made this one with
+    /// [`Context::call`](crate::Context::call).
+    #[must_use]
+    pub fn parent(&self) -> Option<&'a CallId> {
+        self.0.parent()
     }
 
     /// Returns the arguments as JSON text, with the changes of earlier hooks.

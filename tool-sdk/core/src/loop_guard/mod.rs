@@ -9,47 +9,65 @@
 //!
 //! **Invariant:** nothing here refuses a call. The guard returns a finding; the pipeline decides.
 
+mod call_rates;
 mod key;
+mod settings;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio::time::Instant;
+
+use self::call_rates::CallRates;
+pub use self::settings::LoopGuardSettings;
 use crate::name::matches_glob;
 
 /// How many calls of a session are remembered.
-const WINDOW: usize = 64;
+const MAX_CALLS: usize = 64;
 
-/// Detects repeated calls of a session.
+/// Detects repeated calls of a conversation.
 ///
 /// The third call in a row with the same tool, the same arguments and the same result so far is a
 /// loop, and so is the third round of a cycle of up to four calls. The user may approve it, which
 /// restarts the count. Concurrent calls are no loop, because a running call has no result yet. The
-/// tenth identical call within the last 64 is refused even when earlier ones were approved, and so
-/// is the tenth call or round in a row, including calls that still run.
+/// tenth identical call is refused even when earlier ones were approved and other calls lie
+/// between, and so is the tenth call or round in a row, including calls that still run.
+///
+/// The guard forgets, so that a long conversation may look at the same file again:
+///
+/// * Only calls within the last ten minutes count, and at most the last 64.
+/// * For the refusal, only calls after the last progress count. Progress is a different call that
+///   succeeded with a result that no remembered call had.
+/// * Calls of a session [without a conversation](crate::Session::with_stateless_calls) are no loop;
+///   the 61st identical call within a minute is refused.
 ///
 /// Cheap to clone; the history belongs to the session.
 ///
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::LoopGuard;
+/// use std::time::Duration;
+/// use tool_sdk::{LoopGuard, LoopGuardSettings};
 ///
-/// let guard = LoopGuard::default()
-///     .threshold(5)
+/// let mut settings = LoopGuardSettings::default();
+/// settings.threshold = 5;
+/// settings.window = Duration::from_mins(2);
+///
+/// let guard = LoopGuard::new(settings)
 ///     .exempt("clock_*")
 ///     .exempt_calls("read_output", |arguments| arguments == "{}")
 ///     .threshold_of("fetch", 3);
 /// # let _ = guard;
 /// ```
-#[derive(Clone, Debug)]
-pub struct LoopGuard(Arc<LoopGuardSettings>);
+#[derive(Clone, Debug, Default)]
+pub struct LoopGuard(Arc<LoopGuardRules>);
 
-#[derive(Clone, Debug)]
-struct LoopGuardSettings {
-    threshold: u32,
-    max_cycle: usize,
-    hard_stop: u32,
+#[derive(Clone, Debug, Default)]
+struct LoopGuardRules {
+    settings: LoopGuardSettings,
     exempt: Vec<Exemption>,
     thresholds: Vec<(String, u32)>,
 }
@@ -63,45 +81,46 @@ struct Exemption {
     when: Option<fn(&str) -> bool>,
 }
 
-/// A threshold of three calls or rounds, cycles of up to four calls, a hard stop at ten, no
-/// exemptions.
-impl Default for LoopGuard {
-    fn default() -> Self {
-        Self(Arc::new(LoopGuardSettings {
-            threshold: 3,
-            max_cycle: 4,
-            hard_stop: 10,
-            exempt: Vec::new(),
-            thresholds: Vec::new(),
-        }))
-    }
-}
-
 impl LoopGuard {
-    /// Sets from which call in a row, or which round of a cycle, a repeat is a loop.
-    ///
-    /// At least 2, and at most the 64 calls that are remembered.
+    /// Creates a guard without exemptions. Values beyond what can be counted are reduced to the
+    /// nearest one that can: thresholds are at least 2 and at most the 64 calls that are
+    /// remembered.
+    #[must_use]
+    pub fn new(settings: LoopGuardSettings) -> Self {
+        Self(Arc::new(LoopGuardRules { settings: settings.clamped(), ..LoopGuardRules::default() }))
+    }
+
+    /// Returns the settings, as they are enforced.
+    #[must_use]
+    pub fn settings(&self) -> &LoopGuardSettings {
+        &self.0.settings
+    }
+
+    /// Sets [`LoopGuardSettings::threshold`].
     #[must_use]
     pub fn threshold(mut self, times: u32) -> Self {
-        self.settings_mut().threshold = clamp_to_window(times);
+        self.rules_mut().settings.threshold = clamp_to_history(times);
         self
     }
 
-    /// Sets the longest cycle, in calls; 1 finds only the same call in a row.
+    /// Sets [`LoopGuardSettings::max_cycle`].
     #[must_use]
     pub fn max_cycle(mut self, calls: usize) -> Self {
-        self.settings_mut().max_cycle = calls.clamp(1, WINDOW);
+        self.rules_mut().settings.max_cycle = calls.clamp(1, MAX_CALLS);
         self
     }
 
-    /// Sets at which identical call the call is refused, even with other calls in between.
-    ///
-    /// Calls in a row, or in cycles of up to four calls, count even while they still run or wait.
-    /// The limit holds for every tool that is not exempt, also when its threshold is higher. At
-    /// least 2, and at most the 64 calls that are remembered.
+    /// Sets [`LoopGuardSettings::hard_stop`].
     #[must_use]
     pub fn hard_stop(mut self, times: u32) -> Self {
-        self.settings_mut().hard_stop = clamp_to_window(times);
+        self.rules_mut().settings.hard_stop = clamp_to_history(times);
+        self
+    }
+
+    /// Sets [`LoopGuardSettings::window`].
+    #[must_use]
+    pub fn window(mut self, window: Duration) -> Self {
+        self.rules_mut().settings.window = window;
         self
     }
 
@@ -109,7 +128,7 @@ impl LoopGuard {
     /// character.
     #[must_use]
     pub fn exempt(mut self, pattern: impl Into<String>) -> Self {
-        self.settings_mut().exempt.push(Exemption { pattern: pattern.into(), when: None });
+        self.rules_mut().exempt.push(Exemption { pattern: pattern.into(), when: None });
         self
     }
 
@@ -117,7 +136,7 @@ impl LoopGuard {
     /// for whose arguments, as JSON text, `when` returns `true`.
     #[must_use]
     pub fn exempt_calls(mut self, pattern: impl Into<String>, when: fn(&str) -> bool) -> Self {
-        self.settings_mut().exempt.push(Exemption { pattern: pattern.into(), when: Some(when) });
+        self.rules_mut().exempt.push(Exemption { pattern: pattern.into(), when: Some(when) });
         self
     }
 
@@ -127,11 +146,11 @@ impl LoopGuard {
     /// In a cycle of several tools the tool of the last call counts.
     #[must_use]
     pub fn threshold_of(mut self, pattern: impl Into<String>, times: u32) -> Self {
-        self.settings_mut().thresholds.push((pattern.into(), clamp_to_window(times)));
+        self.rules_mut().thresholds.push((pattern.into(), clamp_to_history(times)));
         self
     }
 
-    fn settings_mut(&mut self) -> &mut LoopGuardSettings {
+    fn rules_mut(&mut self) -> &mut LoopGuardRules {
         Arc::make_mut(&mut self.0)
     }
 
@@ -144,15 +163,36 @@ impl LoopGuard {
         history: &CallHistory,
         tool: &str,
         arguments: &str,
+        now: Instant,
     ) -> (HistoryTicket, LoopFinding) {
-        if self.0.exempt.iter().any(|exempt| exempt.covers(tool, arguments)) {
-            return (HistoryTicket(None), LoopFinding::NoLoop);
+        if self.0.is_exempt(tool, arguments) {
+            return (HistoryTicket::Exempt, LoopFinding::NoLoop);
         }
         let key = key::call_key(tool, arguments);
         let mut recent = history.lock_calls();
-        let number = recent.push(key);
-        let threshold = self.0.threshold_for(tool);
-        (HistoryTicket(Some(number)), recent.evaluate_call(number, threshold, &self.0))
+        let number = recent.push(key, now);
+        let finding = self.0.evaluate(&recent, number, tool, now);
+        (HistoryTicket::Remembered(number), finding)
+    }
+
+    /// Counts a call that belongs to no conversation: only a burst of identical calls is found.
+    pub(crate) fn record_stateless_call(
+        &self,
+        history: &CallHistory,
+        tool: &str,
+        arguments: &str,
+        now: Instant,
+    ) -> (HistoryTicket, LoopFinding) {
+        if self.0.is_exempt(tool, arguments) {
+            return (HistoryTicket::Exempt, LoopFinding::NoLoop);
+        }
+        let key = key::call_key(tool, arguments);
+        let times = history.lock_rates().count_call(key, now);
+        let finding = match times > self.0.settings.stateless_calls_per_minute {
+            true => LoopFinding::TooFrequent { times },
+            false => LoopFinding::NoLoop,
+        };
+        (HistoryTicket::Counted(key), finding)
     }
 
     /// Checks a recorded call again that waited for earlier calls of its batch, which have results
@@ -162,20 +202,30 @@ impl LoopGuard {
         history: &CallHistory,
         tool: &str,
         ticket: &HistoryTicket,
+        now: Instant,
     ) -> LoopFinding {
-        let Some(number) = ticket.0 else { return LoopFinding::NoLoop };
+        let HistoryTicket::Remembered(number) = *ticket else { return LoopFinding::NoLoop };
         let mut recent = history.lock_calls();
         match recent.find_call(number) {
-            Some(_) => recent.evaluate_call(number, self.0.threshold_for(tool), &self.0),
+            Some(_) => self.0.evaluate(&recent, number, tool, now),
             None => LoopFinding::NoLoop,
         }
     }
 }
 
-impl LoopGuardSettings {
+impl LoopGuardRules {
     fn threshold_for(&self, tool: &str) -> u32 {
         let own = self.thresholds.iter().rfind(|(pattern, _)| matches_glob(pattern, tool));
-        own.map_or(self.threshold, |&(_, times)| times)
+        own.map_or(self.settings.threshold, |&(_, times)| times)
+    }
+
+    fn is_exempt(&self, tool: &str, arguments: &str) -> bool {
+        !self.settings.is_enabled || self.exempt.iter().any(|exempt| exempt.covers(tool, arguments))
+    }
+
+    fn evaluate(&self, recent: &RecentCalls, number: u64, tool: &str, now: Instant) -> LoopFinding {
+        let since = now.checked_sub(self.settings.window);
+        recent.evaluate_call(number, self.threshold_for(tool), &self.settings, since)
     }
 }
 
@@ -185,8 +235,8 @@ impl Exemption {
     }
 }
 
-fn clamp_to_window(times: u32) -> u32 {
-    times.clamp(2, WINDOW as u32)
+fn clamp_to_history(times: u32) -> u32 {
+    times.clamp(2, MAX_CALLS as u32)
 }
 
 /// What the guard found about a call.
@@ -198,6 +248,9 @@ pub(crate) enum LoopFinding {
     Repeated { times: u32, cycle: usize },
     /// The same call for the `times`th time; no approval is possible.
     Stopped { times: u32 },
+    /// The same call for the `times`th time within a minute, outside of a conversation; no
+    /// approval is possible.
+    TooFrequent { times: u32 },
 }
 
 impl LoopFinding {
@@ -215,28 +268,44 @@ impl LoopFinding {
             )),
             Self::Stopped { times } => Some(format!(
                 "`{tool}` was called {times} times with the same arguments, and the result will \
-                 not change; it is refused from now on, so use the result or try something else"
+                 not change; it is refused until another call brings a new result, so use the \
+                 result or try something else"
+            )),
+            Self::TooFrequent { times } => Some(format!(
+                "`{tool}` was called {times} times within a minute with the same arguments; use \
+                 the result, wait a minute, or try something else"
             )),
         }
     }
 }
 
-/// A call's place in the history; an exempt call has none.
+/// A call's place in the history.
 #[derive(Debug)]
-pub(crate) struct HistoryTicket(Option<u64>);
+pub(crate) enum HistoryTicket {
+    /// The call does not count.
+    Exempt,
+    /// The call has this number among the recent calls.
+    Remembered(u64),
+    /// Calls with this key are counted per minute.
+    Counted(u64),
+}
 
 /// The recent calls of a session, shared by its concurrent calls.
 #[derive(Debug, Default)]
-pub(crate) struct CallHistory(Mutex<RecentCalls>);
+pub(crate) struct CallHistory {
+    recent: Mutex<RecentCalls>,
+    /// The calls that belong to no conversation.
+    rates: Mutex<CallRates>,
+}
 
 impl CallHistory {
     /// Restarts the count of repeats after a call that a person approved. The hard stop goes on
     /// counting.
     pub(crate) fn mark_allowed(&self, ticket: &HistoryTicket) {
-        if let Some(number) = ticket.0 {
+        if let HistoryTicket::Remembered(number) = *ticket {
             let mut recent = self.lock_calls();
             let next = recent.next;
-            recent.allowed.retain(|allowed| next - allowed <= WINDOW as u64);
+            recent.allowed.retain(|allowed| next - allowed <= MAX_CALLS as u64);
             recent.allowed.push(number);
         }
     }
@@ -248,11 +317,16 @@ impl CallHistory {
         ticket: &HistoryTicket,
         result: Result<&str, &str>,
         facts: &str,
+        now: Instant,
     ) {
-        let Some(number) = ticket.0 else { return };
-        let result = key::result_key(result, facts);
-        if let Some(call) = self.lock_calls().find_call(number) {
-            call.end = CallEnd::Returned(result);
+        let is_success = result.is_ok();
+        let key = key::result_key(result, facts);
+        match *ticket {
+            HistoryTicket::Exempt => {}
+            HistoryTicket::Remembered(number) => {
+                self.lock_calls().record_result(number, key, is_success, now);
+            }
+            HistoryTicket::Counted(call) => self.lock_rates().record_result(call, key),
         }
     }
 
@@ -260,8 +334,8 @@ impl CallHistory {
     ///
     /// The call keeps its place, as if it had the result of the identical call before it: a model
     /// that repeats a refused call is in a loop as well.
-    pub(crate) fn record_not_run(&self, ticket: &HistoryTicket) {
-        let Some(number) = ticket.0 else { return };
+    pub(crate) fn record_not_run(&self, ticket: &HistoryTicket, now: Instant) {
+        let HistoryTicket::Remembered(number) = *ticket else { return };
         let mut recent = self.lock_calls();
         let Some(&mut PastCall { key, .. }) = recent.find_call(number) else { return };
         let before = recent.calls_before(number).find(|call| call.key == key);
@@ -271,19 +345,24 @@ impl CallHistory {
         };
         if let Some(call) = recent.find_call(number) {
             call.end = end;
+            call.ended = now;
         }
     }
 
     fn lock_calls(&self) -> MutexGuard<'_, RecentCalls> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_rates(&self) -> MutexGuard<'_, CallRates> {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The last calls of a session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct RecentCalls {
-    /// Each call is stored in the slot of its number; a new call replaces the oldest.
-    calls: [PastCall; WINDOW],
+    /// At most [`MAX_CALLS`], the oldest first.
+    calls: VecDeque<PastCall>,
     /// The number of the next call.
     next: u64,
     /// The numbers of the calls that the user approved: calls up to such a number no longer count
@@ -291,22 +370,15 @@ struct RecentCalls {
     allowed: Vec<u64>,
 }
 
-impl Default for RecentCalls {
-    fn default() -> Self {
-        let calls = [PastCall { key: 0, end: CallEnd::Open }; WINDOW];
-        Self { calls, next: 0, allowed: Vec::new() }
-    }
-}
-
-/// Returns the slot of the call with this number.
-const fn slot_index(number: u64) -> usize {
-    (number % WINDOW as u64) as usize
-}
-
 #[derive(Clone, Copy, Debug)]
 struct PastCall {
+    number: u64,
     key: u64,
     end: CallEnd,
+    /// When the call ended; when it began, while it is open.
+    ended: Instant,
+    /// Whether it succeeded with a result that no remembered call had.
+    is_progress: bool,
 }
 
 /// How a call ended.
@@ -329,60 +401,93 @@ impl PastCall {
         };
         self.key == older.key && !changed
     }
+
+    /// Whether the call is open, or ended at `since` or later.
+    fn is_within(&self, since: Option<Instant>) -> bool {
+        self.end == CallEnd::Open || since.is_none_or(|since| self.ended >= since)
+    }
 }
 
 impl RecentCalls {
-    /// Adds a call in the slot of the oldest; returns its number.
-    fn push(&mut self, key: u64) -> u64 {
+    /// Adds a call in place of the oldest; returns its number.
+    fn push(&mut self, key: u64, now: Instant) -> u64 {
         let number = self.next;
-        self.calls[slot_index(number)] = PastCall { key, end: CallEnd::Open };
+        if self.calls.len() == MAX_CALLS {
+            self.calls.pop_front();
+        }
+        let (end, ended, is_progress) = (CallEnd::Open, now, false);
+        self.calls.push_back(PastCall { number, key, end, ended, is_progress });
         self.next += 1;
         number
     }
 
     /// Returns the call with this number, unless it has left the history.
     fn find_call(&mut self, number: u64) -> Option<&mut PastCall> {
-        let is_known = self.next - number <= WINDOW as u64;
-        is_known.then(|| &mut self.calls[slot_index(number)])
+        let oldest = self.calls.front()?.number;
+        self.calls.get_mut(usize::try_from(number.checked_sub(oldest)?).ok()?)
+    }
+
+    /// Records the result of the call with this number.
+    fn record_result(&mut self, number: u64, result: u64, is_success: bool, now: Instant) {
+        let end = CallEnd::Returned(result);
+        let is_new = !self.calls.iter().any(|call| call.end == end);
+        if let Some(call) = self.find_call(number) {
+            call.end = end;
+            call.ended = now;
+            call.is_progress = is_success && is_new;
+        }
     }
 
     /// Returns the calls before this number, newest first.
     fn calls_before(&self, number: u64) -> impl Iterator<Item = &PastCall> + Clone {
-        let oldest = self.next.saturating_sub(WINDOW as u64);
-        (oldest..number).rev().map(|number| &self.calls[slot_index(number)])
+        self.calls.iter().rev().skip_while(move |call| call.number >= number)
     }
 
-    /// Returns the call with this number and up to `most` finished calls before it, newest first.
-    fn finished_calls(&self, number: u64, most: usize) -> impl Iterator<Item = &PastCall> + Clone {
-        let calls = self.calls_before(number + 1).take(most).enumerate();
-        calls.filter(|(at, call)| *at == 0 || call.end != CallEnd::Open).map(|(_, call)| call)
+    /// Returns the call with this number and the calls before it that ended at `since` or later,
+    /// newest first.
+    fn recent_calls(
+        &self,
+        number: u64,
+        since: Option<Instant>,
+    ) -> impl Iterator<Item = &PastCall> + Clone {
+        self.calls_before(number + 1).take_while(move |call| call.is_within(since))
     }
 
-    /// Checks what the call with this number repeats.
+    /// Checks what the call with this number repeats. Calls that ended before `since` do not count.
     fn evaluate_call(
         &self,
         number: u64,
         threshold: u32,
         settings: &LoopGuardSettings,
+        since: Option<Instant>,
     ) -> LoopFinding {
-        let key = self.calls[slot_index(number)].key;
-        let identical = self.finished_calls(number, usize::MAX).filter(|call| call.key == key);
+        let recent = self.recent_calls(number, since);
+        let is_finished = |call: &&PastCall| call.number == number || call.end != CallEnd::Open;
         // Running calls have no result that could be the same, but ten of them in a row are a loop.
         let cycles = 1..=settings.max_cycle;
         let in_flight =
-            cycles.clone().map(|cycle| count_rounds(self.calls_before(number + 1), cycle)).max();
-        let times = count_rounds(identical, 1).max(in_flight.unwrap_or(0));
+            cycles.clone().map(|cycle| count_rounds(recent.clone(), cycle)).max().unwrap_or(0);
+        let times = count_since_progress(recent.clone().filter(is_finished)).max(in_flight);
         if times >= settings.hard_stop {
             return LoopFinding::Stopped { times };
         }
         let allowed = self.allowed.iter().filter(|&&allowed| allowed <= number).max();
         let counted = number + 1 - allowed.map_or(0, |allowed| allowed + 1);
-        let in_a_row = self.finished_calls(number, usize::try_from(counted).unwrap_or(usize::MAX));
+        let counted = usize::try_from(counted).unwrap_or(usize::MAX);
+        let in_a_row = recent.take(counted).filter(is_finished);
         cycles
             .map(|cycle| (cycle, count_rounds(in_a_row.clone(), cycle)))
             .find(|&(_, times)| times >= threshold)
             .map_or(LoopFinding::NoLoop, |(cycle, times)| LoopFinding::Repeated { times, cycle })
     }
+}
+
+/// Counts the first of `calls`, which come newest first, and those identical to it, up to the last
+/// different call that was progress.
+fn count_since_progress<'c>(calls: impl Iterator<Item = &'c PastCall> + Clone) -> u32 {
+    let Some(key) = calls.clone().next().map(|call| call.key) else { return 0 };
+    let since_progress = calls.take_while(|call| call.key == key || !call.is_progress);
+    count_rounds(since_progress.filter(|call| call.key == key), 1)
 }
 
 /// Counts how often the last `cycle` calls were made in a row; `calls` come newest first.

@@ -37,15 +37,15 @@ fn run_step(
     arguments: &str,
     then: CallResult,
 ) -> LoopFinding {
-    let (ticket, finding) = guard.record_call(history, tool, arguments);
+    let (ticket, finding) = guard.record_call(history, tool, arguments, Instant::now());
     match then {
-        Gives(text) => history.record_result(&ticket, Ok(text), ""),
-        Fails(text) => history.record_result(&ticket, Err(text), ""),
+        Gives(text) => history.record_result(&ticket, Ok(text), "", Instant::now()),
+        Fails(text) => history.record_result(&ticket, Err(text), "", Instant::now()),
         AllowedGives(text) => {
             history.mark_allowed(&ticket);
-            history.record_result(&ticket, Ok(text), "");
+            history.record_result(&ticket, Ok(text), "", Instant::now());
         }
-        Refused => history.record_not_run(&ticket),
+        Refused => history.record_not_run(&ticket, Instant::now()),
         Pending => {}
     }
     finding
@@ -65,11 +65,11 @@ fn check(guard: &LoopGuard, steps: &[Step<'_>]) {
 #[test]
 fn calls_at_the_same_time_count_once_they_are_over() {
     let (guard, history) = (LoopGuard::default(), CallHistory::default());
-    let begin = || guard.record_call(&history, "look", "{}");
+    let begin = || guard.record_call(&history, "look", "{}", Instant::now());
     let both = [begin(), begin()];
     assert!(both.iter().all(|(_, finding)| *finding == NoLoop));
     for (ticket, _) in both {
-        history.record_result(&ticket, Ok("same"), "");
+        history.record_result(&ticket, Ok("same"), "", Instant::now());
     }
     assert_eq!(begin().1, repeated(3, 1));
 }
@@ -117,9 +117,9 @@ fn a_poll_whose_answer_changes_is_no_loop() {
     let guard = LoopGuard::default();
     let history = CallHistory::default();
     for round in 0..40 {
-        let (ticket, finding) = guard.record_call(&history, "poll", "{}");
+        let (ticket, finding) = guard.record_call(&history, "poll", "{}", Instant::now());
         assert_eq!(finding, NoLoop, "poll {round}");
-        history.record_result(&ticket, Ok(&round.to_string()), "");
+        history.record_result(&ticket, Ok(&round.to_string()), "", Instant::now());
     }
     check(
         &guard,
@@ -173,21 +173,21 @@ fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
 fn a_call_whose_turn_has_come_repeats_what_came_before_it() {
     let (guard, history) = (LoopGuard::default(), CallHistory::default());
     let begun = |what: &str| {
-        let (ticket, finding) = guard.record_call(&history, "look", what);
+        let (ticket, finding) = guard.record_call(&history, "look", what, Instant::now());
         assert_eq!(finding, NoLoop);
         ticket
     };
     let tickets = [begun("[1]"), begun("[1]"), begun("[1]"), begun("[1]"), begun("[2]")];
     let expected = [NoLoop, NoLoop, repeated(3, 1), NoLoop, NoLoop];
     // The second call has no result yet when the third one is checked.
-    assert_eq!(guard.recheck_call(&history, "look", &tickets[2]), NoLoop);
+    assert_eq!(guard.recheck_call(&history, "look", &tickets[2], Instant::now()), NoLoop);
     for (ticket, expected) in tickets.into_iter().zip(expected) {
-        assert_eq!(guard.recheck_call(&history, "look", &ticket), expected);
+        assert_eq!(guard.recheck_call(&history, "look", &ticket, Instant::now()), expected);
         if expected != NoLoop {
             history.mark_allowed(&ticket);
-            assert_eq!(guard.recheck_call(&history, "look", &ticket), NoLoop);
+            assert_eq!(guard.recheck_call(&history, "look", &ticket, Instant::now()), NoLoop);
         }
-        history.record_result(&ticket, Ok("same"), "");
+        history.record_result(&ticket, Ok("same"), "", Instant::now());
     }
     // A later approval does not allow earlier calls.
     let tickets = ["[3]"; 4].map(begun);
@@ -195,8 +195,8 @@ fn a_call_whose_turn_has_come_repeats_what_came_before_it() {
     history.mark_allowed(last);
     let expected = [NoLoop, NoLoop, repeated(3, 1), NoLoop];
     for (ticket, expected) in tickets.into_iter().zip(expected) {
-        assert_eq!(guard.recheck_call(&history, "look", &ticket), expected);
-        history.record_result(&ticket, Ok("same"), "");
+        assert_eq!(guard.recheck_call(&history, "look", &ticket, Instant::now()), expected);
+        history.record_result(&ticket, Ok("same"), "", Instant::now());
     }
 }
 
@@ -250,24 +250,118 @@ fn other_calls_in_between_do_not_hide_a_repeat_from_the_hard_stop() {
     check_row(&guard.clone().hard_stop(3), "abaca", &[(4, Stopped { times: 3 })]);
 }
 
+// F34: on a long-lived connection the tenth identical call is not refused although the session
+// made progress.
+#[test]
+fn progress_restarts_the_hard_stop_and_a_known_result_is_no_progress() {
+    let guard = LoopGuard::default();
+    let history = CallHistory::default();
+    for round in 0..40 {
+        assert_eq!(run_step(&guard, &history, "look", "[0]", Gives("same")), NoLoop, "{round}");
+        // A file that the session had not read before.
+        let (ticket, finding) =
+            guard.record_call(&history, "look", &format!("[{}]", round + 1), Instant::now());
+        assert_eq!(finding, NoLoop);
+        history.record_result(&ticket, Ok(&format!("file {round}")), "", Instant::now());
+    }
+    // Other calls that fail, or say what the session has heard already, are no progress.
+    let history = CallHistory::default();
+    let mut found = NoLoop;
+    for round in 0..10 {
+        assert_eq!(found, NoLoop, "{round}");
+        found = run_step(&guard, &history, "look", "[0]", Gives("same"));
+        let other = format!("[{}]", round + 1);
+        let end = if round % 2 == 0 { Gives("nothing found") } else { Fails("not found") };
+        assert_eq!(run_step(&guard, &history, "look", &other, end), NoLoop);
+        // The first "nothing found" is one.
+        if round == 0 {
+            assert_eq!(run_step(&guard, &history, "look", "[0]", Gives("same")), NoLoop);
+        }
+    }
+    assert_eq!(found, Stopped { times: 10 });
+}
+
+// F34: calls that ended before the window do not count.
+#[test]
+fn calls_before_the_window_are_forgotten() {
+    let guard = LoopGuard::default().window(Duration::from_mins(1));
+    let history = CallHistory::default();
+    let start = Instant::now();
+    let call_at = |seconds| {
+        let now = start + Duration::from_secs(seconds);
+        let (ticket, finding) = guard.record_call(&history, "look", "{}", now);
+        history.record_result(&ticket, Ok("same"), "", now);
+        finding
+    };
+    assert_eq!([0, 30, 61, 92, 123].map(call_at), [NoLoop; 5]);
+    assert_eq!([124, 125].map(call_at), [repeated(3, 1), repeated(4, 1)]);
+    assert_eq!(call_at(300), NoLoop);
+    // A call that still runs does not leave the window.
+    let (_open, _) = guard.record_call(&history, "wait", "{}", start);
+    let guard = guard.hard_stop(2);
+    let late = start + Duration::from_hours(1);
+    assert_eq!(guard.record_call(&history, "wait", "{}", late).1, Stopped { times: 2 });
+}
+
+// F34: requests without a conversation are no loop up to 60 a minute.
+#[test]
+fn stateless_calls_are_only_limited_by_the_minute() {
+    let guard = LoopGuard::default();
+    let history = CallHistory::default();
+    let start = Instant::now();
+    let call_at = |seconds, text: &str| {
+        let now = start + Duration::from_secs(seconds);
+        let (ticket, finding) = guard.record_stateless_call(&history, "look", "{}", now);
+        history.record_result(&ticket, Ok(text), "", now);
+        finding
+    };
+    for _ in 0..60 {
+        assert_eq!(call_at(0, "same"), NoLoop);
+    }
+    assert_eq!(call_at(59, "same"), LoopFinding::TooFrequent { times: 61 });
+    assert_eq!(call_at(60, "same"), NoLoop);
+    // A poll whose result changes goes on.
+    for round in 0..200 {
+        assert_eq!(call_at(61, &round.to_string()), NoLoop);
+    }
+    for other in 0..5000 {
+        let arguments = format!("[{other}]");
+        let (_, finding) = guard.record_stateless_call(&history, "look", &arguments, start);
+        assert_eq!(finding, NoLoop);
+    }
+}
+
+// F34: the guard can be switched off by its settings.
+#[test]
+fn disabled_settings_find_nothing() {
+    let guard = LoopGuard::new(LoopGuardSettings::disabled());
+    check_row(&guard, &"a".repeat(80), &[]);
+    let mut settings = LoopGuardSettings::default();
+    (settings.threshold, settings.hard_stop, settings.max_cycle) = (0, 1000, 0);
+    let guard = LoopGuard::new(settings);
+    let enforced = guard.settings();
+    assert_eq!((enforced.threshold, enforced.hard_stop, enforced.max_cycle), (2, 64, 1));
+}
+
 #[test]
 fn what_left_the_window_is_forgotten() {
     let guard = LoopGuard::default().hard_stop(2);
     let history = CallHistory::default();
-    let (first, _) = guard.record_call(&history, "look", r#"["old"]"#);
-    for other in 0..WINDOW - 1 {
-        let (ticket, finding) = guard.record_call(&history, "look", &format!("[{other}]"));
+    let (first, _) = guard.record_call(&history, "look", r#"["old"]"#, Instant::now());
+    for other in 0..MAX_CALLS - 1 {
+        let (ticket, finding) =
+            guard.record_call(&history, "look", &format!("[{other}]"), Instant::now());
         assert_eq!(finding, NoLoop);
-        history.record_result(&ticket, Ok(""), "");
+        history.record_result(&ticket, Ok(""), "", Instant::now());
     }
     let again = |expected| {
-        let (ticket, finding) = guard.record_call(&history, "look", r#"["old"]"#);
+        let (ticket, finding) = guard.record_call(&history, "look", r#"["old"]"#, Instant::now());
         assert_eq!(finding, expected);
-        history.record_not_run(&ticket);
+        history.record_not_run(&ticket, Instant::now());
     };
     // It has just replaced the first call, whose ticket now refers to no call.
     again(NoLoop);
-    history.record_result(&first, Ok("late"), "");
+    history.record_result(&first, Ok("late"), "", Instant::now());
     again(Stopped { times: 2 });
 }
 
@@ -334,6 +428,7 @@ fn messages_say_what_repeats_and_what_to_do_instead() {
         (repeated(3, 1), "`look` was called 3 times in a row"),
         (repeated(4, 2), "the last 2 calls, up to this one of `look`, were made 4 times"),
         (Stopped { times: 10 }, "`look` was called 10 times with the same arguments"),
+        (LoopFinding::TooFrequent { times: 61 }, "`look` was called 61 times within a minute"),
     ] {
         let message = finding.message("look").expect("it has something to say");
         assert!(message.starts_with(part), "{message}");

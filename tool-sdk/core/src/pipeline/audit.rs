@@ -146,7 +146,8 @@ impl Invocation<'_> {
         };
         let arguments = self.argument_texts();
         let mut record =
-            AuditRecord::new(self.session, self.definition(), &self.id, fingerprint, what);
+            AuditRecord::new(self.session, self.definition(), &self.origin.id, fingerprint, what)
+                .with_origin(&self.origin);
         record.changed_by = &self.rewritten_by;
         record.argument_texts = &arguments;
         audit::write_record(&**audit, &record)

@@ -42,7 +42,7 @@ impl Invocation<'_> {
         }
         let state = self.inner.session_state(self.session);
         let clock = &state.prompt_clock;
-        let id = self.id.clone();
+        let id = self.origin.id.clone();
         let _forget_when_done = clock.forget_on_drop(&id);
         let deadline = self.deadline();
         let expired = async {
@@ -68,7 +68,7 @@ impl Invocation<'_> {
         ended: ToolError,
     ) -> Result<Output, ToolError> {
         let jobs = &self.inner.session_state(self.session).blocking_jobs;
-        let has_held_work = || jobs.stop_all(&self.id, self.started);
+        let has_held_work = || jobs.stop_all(&self.origin.id, self.started);
         if !has_held_work() {
             return Err(ended);
         }

@@ -20,7 +20,7 @@ impl Drop for Invocation<'_> {
     fn drop(&mut self) {
         if self.pending_event.is_some() {
             let result = Err(ToolError::aborted("the call was dropped"));
-            self.conclude(Outcome { call: self.id.clone(), result, metadata: None });
+            self.conclude(Outcome { call: self.origin.id.clone(), result, metadata: None });
         }
     }
 }
@@ -73,7 +73,7 @@ impl Invocation<'_> {
         self.enter_stage("finish");
         let metadata = take(&mut self.metadata);
         let aside = (metadata != OutcomeMetadata::default()).then(|| Box::new(metadata));
-        let outcome = Outcome { call: self.id.clone(), result, metadata: aside };
+        let outcome = Outcome { call: self.origin.id.clone(), result, metadata: aside };
         self.pending_event.get_or_insert(0);
         let outcome = self.conclude(outcome);
         self.exit_stage();
@@ -85,7 +85,7 @@ impl Invocation<'_> {
         let pending = self.pending_event.take().unwrap_or_default();
         self.notify_observers(&outcome);
         self.record_run(&outcome.result);
-        self.inner.flush_held_output(self.session, &self.definition().name, &self.id);
+        self.inner.flush_held_output(self.session, &self.definition().name, &self.origin);
         self.emit_after(pending, || self.terminal_event(&outcome.result));
         outcome
     }

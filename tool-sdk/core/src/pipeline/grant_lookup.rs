@@ -70,7 +70,7 @@ impl<'a> GrantLookup<'a> {
                 invocation.inner.warn(
                     invocation.session,
                     &invocation.definition().name,
-                    &invocation.id,
+                    &invocation.origin,
                     warning,
                 );
             }

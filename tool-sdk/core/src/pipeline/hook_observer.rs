@@ -5,8 +5,7 @@ use std::sync::{Arc, Weak};
 use serde_json::Value;
 
 use super::inner::PipelineInner;
-use crate::call::CallId;
-use crate::call::RawArgs;
+use crate::call::{CallOrigin, RawArgs};
 use crate::context::Session;
 use crate::event::EventKind;
 use crate::hook::HookRun;
@@ -19,24 +18,24 @@ pub(super) struct EventHookObserver {
     inner: Weak<PipelineInner>,
     session: Session,
     tool: ToolName,
-    call: CallId,
+    origin: CallOrigin,
 }
 
 impl EventHookObserver {
-    /// Returns the observer for `call`.
+    /// Returns the observer for the call `origin`.
     pub(super) fn for_call(
         inner: &Arc<PipelineInner>,
         session: &Session,
         tool: &ToolName,
-        call: &CallId,
+        origin: &CallOrigin,
     ) -> Arc<Self> {
-        let (session, tool, call) = (session.clone(), tool.clone(), call.clone());
-        Arc::new(Self { inner: Arc::downgrade(inner), session, tool, call })
+        let (session, tool, origin) = (session.clone(), tool.clone(), origin.clone());
+        Arc::new(Self { inner: Arc::downgrade(inner), session, tool, origin })
     }
 
     fn emit(&self, kind: EventKind) {
         if let Some(inner) = self.inner.upgrade() {
-            inner.emit_for(&self.session, &self.tool, &self.call, kind);
+            inner.emit_for(&self.session, &self.tool, &self.origin, kind);
         }
     }
 }

@@ -16,7 +16,7 @@ use super::execute::{ContainedFuture, cancelled_error};
 use super::inner::PipelineInner;
 use super::invocation::{DecodedCall, Invocation, wait_for_cancellation};
 use super::truncate;
-use crate::call::{Call, CallId, Outcome, RawArgs};
+use crate::call::{Call, CallId, CallOrigin, Outcome, RawArgs};
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
@@ -251,7 +251,7 @@ impl Invocation<'_> {
             call: self.call,
             tool: &self.tool,
             label: &self.label,
-            id: &self.id,
+            origin: &self.origin,
             arguments: self.raw_args(),
             elapsed,
             halt_reason: OnceLock::new(),
@@ -325,7 +325,7 @@ struct HookView<'a> {
     call: &'a Call<'a>,
     tool: &'a Arc<dyn Tool>,
     label: &'a Arc<ToolLabel>,
-    id: &'a CallId,
+    origin: &'a CallOrigin,
     /// The current arguments.
     arguments: &'a RawArgs<'a>,
     /// How long the tool ran, once it has.
@@ -337,7 +337,7 @@ struct HookView<'a> {
 impl HookView<'_> {
     fn emit(&self, kind: impl FnOnce() -> EventKind) {
         if self.inner.bus.has_subscribers() {
-            let about = EventCall { session: self.session, tool: self.label, call: self.id };
+            let about = EventCall { session: self.session, tool: self.label, origin: self.origin };
             let arguments = [self.call.arguments.text(), self.arguments.text()];
             self.inner.emit(0, about, kind(), &arguments);
         }
@@ -358,7 +358,11 @@ impl HookCallView for HookView<'_> {
     }
 
     fn id(&self) -> &CallId {
-        self.id
+        &self.origin.id
+    }
+
+    fn parent(&self) -> Option<&CallId> {
+        self.origin.parent_id()
     }
 
     fn original_arguments(&self) -> &str {
@@ -397,7 +401,7 @@ impl HookCallView for HookView<'_> {
     }
 
     fn emit_warning(&self, message: String) {
-        self.inner.warn(self.session, &self.definition().name, self.id, message);
+        self.inner.warn(self.session, &self.definition().name, self.origin, message);
     }
 
     fn emit_started(&self, hook: &str) {
@@ -409,7 +413,7 @@ impl HookCallView for HookView<'_> {
     }
 
     fn store_text(&self, text: &str) -> Option<PathBuf> {
-        truncate::store_output(self.inner, self.session, self.id, text)?.ok()
+        truncate::store_output(self.inner, self.session, &self.origin.id, text)?.ok()
     }
 }
 

@@ -8,16 +8,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_jobs::BlockingJobs;
+use super::closing::CloseCallbacks;
 use super::prompt_clock::PromptClock;
+use super::run_call;
 use super::session_files;
 use crate::audit::{self, AuditSink};
-use crate::call::{Call, CallId};
+use crate::call::{Call, CallOrigin, Outcome};
 use crate::context::{
-    Context, InquiryFuture, PermissionFuture, Session, Signal, Sink, ToolFacts, VisibilityFilter,
-    WorkStop,
+    CloseCallback, Context, InquiryFuture, PermissionFuture, Session, Signal, Sink, ToolFacts,
+    VisibilityFilter, WorkStop,
 };
 use crate::event::{EventBus, EventCall, EventKind, SecretHoldback};
 use crate::hook::RegisteredHook;
@@ -54,6 +57,8 @@ pub(super) struct PipelineInner {
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
     pub(super) closed: CancellationToken,
+    /// What ends with the pipeline.
+    pub(super) close_callbacks: Arc<CloseCallbacks>,
 }
 
 impl PipelineInner {
@@ -77,6 +82,7 @@ impl PipelineInner {
             budget: Budget::default(),
             output_dir: None,
             closed: CancellationToken::new(),
+            close_callbacks: Arc::default(),
         }
     }
 
@@ -85,15 +91,21 @@ impl PipelineInner {
         &self,
         session: &Session,
         tool: &ToolName,
-        call: &CallId,
+        origin: &CallOrigin,
         kind: EventKind,
     ) {
         let tool = &self.label(session, tool);
-        self.emit(0, EventCall { session, tool, call }, kind, &[]);
+        self.emit(0, EventCall { session, tool, origin }, kind, &[]);
     }
 
     /// Emits a warning to the subscribers and to the caller of the session.
-    pub(super) fn warn(&self, session: &Session, tool: &ToolName, call: &CallId, message: String) {
+    pub(super) fn warn(
+        &self,
+        session: &Session,
+        tool: &ToolName,
+        origin: &CallOrigin,
+        message: String,
+    ) {
         if let Some(listener) = session.listener() {
             match &self.redactor {
                 None => listener.on_warning(tool, &message),
@@ -104,7 +116,7 @@ impl PipelineInner {
                 }
             }
         }
-        self.emit_for(session, tool, call, EventKind::Warned { message });
+        self.emit_for(session, tool, origin, EventKind::Warned { message });
     }
 
     /// Returns how events name a tool.
@@ -132,22 +144,27 @@ impl PipelineInner {
     }
 
     /// Emits the output that was held back of a call that ends.
-    pub(super) fn flush_held_output(&self, session: &Session, tool: &ToolName, call: &CallId) {
+    pub(super) fn flush_held_output(
+        &self,
+        session: &Session,
+        tool: &ToolName,
+        origin: &CallOrigin,
+    ) {
         if let Some(redactor) = &self.redactor
-            && let Some(text) = self.holdback.release(redactor, session, call)
+            && let Some(text) = self.holdback.release(redactor, session, &origin.id)
         {
-            self.emit_signal(session, tool, call, Signal::Output { text });
+            self.emit_signal(session, tool, origin, Signal::Output { text });
         }
     }
 
     /// Emits the output of a running tool, secrets removed.
-    fn emit_signal(&self, session: &Session, tool: &ToolName, call: &CallId, signal: Signal) {
+    fn emit_signal(&self, session: &Session, tool: &ToolName, origin: &CallOrigin, signal: Signal) {
         if let Some(listener) = session.listener() {
             listener.on_signal(tool, &signal);
         }
         if self.bus.has_signal_subscribers() {
             let tool = &self.label(session, tool);
-            self.bus.publish(0, EventCall { session, tool, call }, signal.into());
+            self.bus.publish(0, EventCall { session, tool, origin }, signal.into());
         }
     }
 
@@ -226,12 +243,18 @@ impl Sink for PipelineInner {
         self.closed.clone()
     }
 
+    fn on_close(&self, cx: &Context, name: Cow<'static, str>, close: CloseCallback) {
+        if !self.closed.is_cancelled() {
+            self.close_callbacks.add_for_session(cx.session(), name, close);
+        }
+    }
+
     fn prompt_time(&self, cx: &Context) -> Duration {
-        self.session_state(cx.session()).prompt_clock.paused_time(cx.call())
+        self.session_state(cx.session()).prompt_clock.paused_time(cx.call_id())
     }
 
     fn work_started(&self, cx: &Context, stop: &WorkStop) {
-        self.session_state(cx.session()).blocking_jobs.add(cx.call(), cx.started(), stop);
+        self.session_state(cx.session()).blocking_jobs.add(cx.call_id(), cx.started(), stop);
     }
 
     fn work_ended(&self, cx: &Context, stop: &WorkStop) {
@@ -239,18 +262,19 @@ impl Sink for PipelineInner {
     }
 
     fn send_signal(&self, cx: &Context, signal: Signal) {
-        let (session, call) = (cx.session(), cx.call());
+        let (session, origin) = (cx.session(), cx.origin());
         let signal = match (&self.redactor, signal) {
             (None, signal) => signal,
             (Some(redactor), Signal::Output { text }) => {
-                let Some(text) = self.holdback.hold_back(redactor, session, call, text) else {
+                let Some(text) = self.holdback.hold_back(redactor, session, &origin.id, text)
+                else {
                     return;
                 };
                 Signal::Output { text }
             }
             (Some(redactor), signal) => signal.redacted(redactor),
         };
-        self.emit_signal(session, cx.tool(), call, signal);
+        self.emit_signal(session, cx.tool(), origin, signal);
     }
 
     fn request_permission(
@@ -264,6 +288,14 @@ impl Sink for PipelineInner {
 
     fn await_inquiry(self: Arc<Self>, cx: Context, answers: InquiryFuture) -> InquiryFuture {
         Box::pin(super::runtime_permission::wait_for_answers(self, cx, answers))
+    }
+
+    fn run_nested_call<'a>(
+        self: Arc<Self>,
+        cx: &'a Context,
+        call: Call<'a>,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move { run_call(&self, cx.session(), &call, None).await })
     }
 
     fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {

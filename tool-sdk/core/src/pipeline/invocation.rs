@@ -18,7 +18,7 @@ use super::inner::PipelineInner;
 use super::loop_guard::LoopTicket;
 use super::trace;
 use super::unknown_tool::UnknownTool;
-use crate::call::{Call, CallId, LazyCancelToken, Outcome, OutcomeMetadata, RawArgs};
+use crate::call::{Call, CallOrigin, LazyCancelToken, Outcome, OutcomeMetadata, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::ToolError;
@@ -34,7 +34,7 @@ pub(super) struct Invocation<'a> {
     pub(super) call: &'a Call<'a>,
     /// Decides when the call runs, when it is part of a batch.
     pub(super) scheduler: Option<&'a dyn Scheduler>,
-    pub(super) id: CallId,
+    pub(super) origin: CallOrigin,
     /// The tool, or an [`UnknownTool`].
     pub(super) tool: Arc<dyn Tool>,
     pub(super) label: Arc<ToolLabel>,
@@ -113,7 +113,7 @@ impl<'a> Invocation<'a> {
             session,
             call,
             scheduler,
-            id: call.id_or_generate(),
+            origin: call.origin(),
             tool,
             label,
             is_tool_known,
@@ -181,6 +181,10 @@ impl<'a> Invocation<'a> {
     pub(super) fn admit(&self) -> Result<(), ToolError> {
         if self.inner.bus.is_closed() {
             return Err(ToolError::unavailable("the host has closed its tools"));
+        }
+        if self.origin.is_too_deep() {
+            return Err(ToolError::failed("calls of tools are nested too deep")
+                .hint("a tool probably calls itself; call the inner tool directly"));
         }
         let definition = self.definition();
         if definition.flags.requires_auth && self.session.user().is_none() {
@@ -297,7 +301,7 @@ impl<'a> Invocation<'a> {
         let sink = Arc::clone(self.inner) as _;
         let name = &self.definition().name;
         let (started, timeout) = (self.started, self.timeout());
-        Context::for_call(self.session, sink, name, &self.id, self.call, started, timeout)
+        Context::for_call(self.session, sink, name, &self.origin, self.call, started, timeout)
             .with_unprompted(self.is_unprompted)
     }
 
@@ -376,7 +380,7 @@ impl<'a> Invocation<'a> {
         if !self.inner.bus.has_subscribers() {
             return 0;
         }
-        let about = EventCall { session: self.session, tool: &self.label, call: &self.id };
+        let about = EventCall { session: self.session, tool: &self.label, origin: &self.origin };
         self.inner.emit(pending, about, kind(), &self.argument_texts())
     }
 }

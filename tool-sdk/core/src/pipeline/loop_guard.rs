@@ -1,5 +1,7 @@
 //! Reports a call to the loop guard: when it starts, and how it ended.
 
+use tokio::time::Instant;
+
 use super::authorize::unknown_call_override;
 use super::execute::catch_panic;
 use super::inner::SessionState;
@@ -26,7 +28,7 @@ impl Invocation<'_> {
         };
         let Some(reason) = finding.message(self.definition().name.as_str()) else { return };
         let action = match finding {
-            LoopFinding::Stopped { .. } => Action::Deny,
+            LoopFinding::Stopped { .. } | LoopFinding::TooFrequent { .. } => Action::Deny,
             _ => Action::Ask,
         };
         call.add_override(PolicyOverride { action, source: DecisionSource::Loop, reason });
@@ -42,7 +44,8 @@ impl Invocation<'_> {
             return false;
         };
         let name = self.tool.definition().name.as_str();
-        let finding = guard.recheck_call(&ticket.state.history, name, &ticket.ticket);
+        let finding =
+            guard.recheck_call(&ticket.state.history, name, &ticket.ticket, Instant::now());
         if finding == LoopFinding::NoLoop {
             return false;
         }
@@ -67,13 +70,20 @@ impl Invocation<'_> {
     }
 
     fn loop_finding(&mut self) -> LoopFinding {
-        let Some(guard) = &self.inner.loop_guard else { return LoopFinding::NoLoop };
+        // A nested call repeats because its outer call does, which is counted.
+        let (Some(guard), None) = (&self.inner.loop_guard, &self.origin.parent) else {
+            return LoopFinding::NoLoop;
+        };
         if let Some(ticket) = &self.loop_ticket {
             return ticket.finding;
         }
         let state = self.inner.session_state(self.session);
         let name = self.definition().name.as_str();
-        let (ticket, finding) = guard.record_call(&state.history, name, self.arguments());
+        let (history, arguments, now) = (&state.history, self.arguments(), Instant::now());
+        let (ticket, finding) = match self.session.has_stateless_calls() {
+            true => guard.record_stateless_call(history, name, arguments, now),
+            false => guard.record_call(history, name, arguments, now),
+        };
         self.loop_ticket = Some(LoopTicket { state, ticket, finding });
         if finding != LoopFinding::NoLoop {
             self.emit(|| finding.into());
@@ -97,16 +107,17 @@ impl Invocation<'_> {
     /// Records the result of the call in the session's history.
     pub(super) fn conclude_loop_guard(&mut self, result: &Result<Output, ToolError>) {
         let Some(LoopTicket { state, ticket, .. }) = self.loop_ticket.take() else { return };
+        let (history, now) = (&state.history, Instant::now());
         if !self.has_run {
-            return state.history.record_not_run(&ticket);
+            return history.record_not_run(&ticket, now);
         }
         match result {
             // A heading differs between calls, so the metadata is compared instead.
             Ok(output) => match output.split_heading() {
-                ("", text) => state.history.record_result(&ticket, Ok(text), ""),
-                (_, text) => state.history.record_result(&ticket, Ok(text), &metadata_text(output)),
+                ("", text) => history.record_result(&ticket, Ok(text), "", now),
+                (_, text) => history.record_result(&ticket, Ok(text), &metadata_text(output), now),
             },
-            Err(error) => state.history.record_result(&ticket, Err(error.message()), ""),
+            Err(error) => history.record_result(&ticket, Err(error.message()), "", now),
         }
     }
 }

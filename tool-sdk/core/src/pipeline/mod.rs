@@ -24,6 +24,7 @@ mod audit;
 mod authorize;
 mod blocking_jobs;
 mod builder;
+mod closing;
 mod denial;
 mod execute;
 mod finish;
@@ -49,6 +50,7 @@ mod truncate;
 mod unknown_tool;
 mod visibility;
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -223,12 +225,56 @@ impl Pipeline {
         }
     }
 
-    /// Ends every running call, every open approval request and every subscription; later calls
-    /// fail.
-    pub fn close(&self) {
+    /// Ends every running call, every open approval request and every subscription, and closes what
+    /// [registered](Self::on_close) with the pipeline: connections to MCP servers and background
+    /// processes among others. Later calls fail.
+    ///
+    /// Calls end at once. The returned future runs the callbacks, all at the same time and each for
+    /// at most ten seconds, and returns the names of those that panicked or did not end in time.
+    /// Callbacks run once: a second `close` does not wait for them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use std::sync::Arc;
+    /// use tool_sdk::{Pipeline, Registry};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let pipeline = Pipeline::new(Registry::default());
+    /// let closed = Arc::new(AtomicBool::new(false));
+    /// let flag = Arc::clone(&closed);
+    /// pipeline.on_close("database", async move || flag.store(true, Ordering::Relaxed));
+    ///
+    /// let unclosed = pipeline.close().await;
+    /// assert!(unclosed.is_empty() && closed.load(Ordering::Relaxed));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// The future panics outside a tokio runtime with its timer when a callback is registered.
+    pub fn close(&self) -> impl Future<Output = Vec<String>> + Send + use<> {
         self.inner.pending_approvals.close();
         self.inner.closed.cancel();
         self.inner.bus.close();
+        self.inner.close_callbacks.run()
+    }
+
+    /// Registers what [`close`](Self::close) ends and waits for, such as a connection; `name` is
+    /// for the report of what could not be closed.
+    ///
+    /// A callback that owns a pipeline keeps it alive; let it own a weak handle. A callback that is
+    /// registered after the pipeline was closed does not run.
+    pub fn on_close<F>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        close: impl FnOnce() -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.inner.close_callbacks.add(name.into(), Box::new(move || Box::pin(close())));
     }
 
     /// Waits for the work of hooks that no call waited for, such as background commands; each has a
@@ -252,7 +298,7 @@ impl Pipeline {
     ///
     /// Panics outside a tokio runtime with its timer, once a tool or a hook waits for something.
     pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
-        self.run_call(session, &call, None).await
+        run_call(&self.inner, session, &call, None).await
     }
 
     /// Runs one call of a batch, whose `scheduler` decides when it may run.
@@ -262,20 +308,7 @@ impl Pipeline {
         call: &Call<'_>,
         scheduler: &dyn Scheduler,
     ) -> Outcome {
-        self.run_call(session, call, Some(scheduler)).await
-    }
-
-    async fn run_call(
-        &self,
-        session: &Session,
-        call: &Call<'_>,
-        scheduler: Option<&dyn Scheduler>,
-    ) -> Outcome {
-        let mut invocation = Invocation::new(&self.inner, session, call, scheduler);
-        let span = trace::call_span(&invocation);
-        let outcome = invocation.run().instrument(span.clone()).await;
-        trace::record_outcome(&span, &outcome.result);
-        outcome
+        run_call(&self.inner, session, call, Some(scheduler)).await
     }
 
     /// Returns the decision about a call, without running it and without an approval request.
@@ -292,6 +325,20 @@ impl Pipeline {
     ) -> Result<CheckOutcome, ToolError> {
         Invocation::new(&self.inner, session, &call, None).check().await
     }
+}
+
+/// Runs one call through all stages.
+async fn run_call(
+    inner: &Arc<PipelineInner>,
+    session: &Session,
+    call: &Call<'_>,
+    scheduler: Option<&dyn Scheduler>,
+) -> Outcome {
+    let mut invocation = Invocation::new(inner, session, call, scheduler);
+    let span = trace::call_span(&invocation);
+    let outcome = invocation.run().instrument(span.clone()).await;
+    trace::record_outcome(&span, &outcome.result);
+    outcome
 }
 
 /// The decision about a call that was only checked.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::call::CallId;
+use crate::call::{CallId, CallOrigin};
 
 /// The prompts of the running calls of one session, and how long they were open.
 #[derive(Default)]
@@ -38,12 +38,24 @@ impl PromptClock {
     }
 
     /// Pauses the time of a call until the returned guard is dropped.
-    pub(super) fn pause<'t>(&'t self, call: &'t CallId) -> PromptPause<'t> {
+    fn pause<'t>(&'t self, call: &'t CallId) -> PromptPause<'t> {
         let mut calls = self.calls();
         let paused = calls.entry(call.clone()).or_default();
         let (_, prompts) = paused.now.get_or_insert_with(|| (Instant::now(), 0));
         *prompts += 1;
         PromptPause { clock: self, call }
+    }
+
+    /// Pauses the time of a call and of the calls around it, while a prompt is open.
+    pub(super) fn pause_call<'t>(&'t self, call: &'t CallOrigin) -> Vec<PromptPause<'t>> {
+        let mut paused = self.pause_ancestors(call);
+        paused.push(self.pause(&call.id));
+        paused
+    }
+
+    /// Pauses the time of the calls around a call that does not run yet, while a prompt is open.
+    pub(super) fn pause_ancestors<'t>(&'t self, call: &'t CallOrigin) -> Vec<PromptPause<'t>> {
+        call.ancestors().map(|ancestor| self.pause(&ancestor.id)).collect()
     }
 
     /// Returns how long the time of the call has been paused so far.

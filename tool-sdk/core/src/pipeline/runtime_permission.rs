@@ -55,7 +55,7 @@ pub(super) async fn wait_for_answers(
     if let Poll::Ready(given) = poll_fn(|task| Poll::Ready(answers.as_mut().poll(task))).await {
         return given;
     }
-    let _paused = inner.session_state(cx.session()).prompt_clock.pause(cx.call());
+    let _paused = inner.session_state(cx.session()).prompt_clock.pause_call(cx.origin());
     match tokio::time::timeout(inner.approval_timeout, answers).await {
         Ok(answers) => answers,
         Err(_) => Err(ToolError::unavailable("the request was not answered in time")),
@@ -87,9 +87,9 @@ impl PermissionRequest {
         };
         let mut pending =
             PendingApproval::open(inner, ask, cx.session(), tool.definition(), &approver, None);
-        let _paused = inner.session_state(cx.session()).prompt_clock.pause(cx.call());
+        let _paused = inner.session_state(cx.session()).prompt_clock.pause_call(cx.origin());
         let id = pending.request().id.clone();
-        let emit = |kind| inner.emit_for(cx.session(), cx.tool(), cx.call(), kind);
+        let emit = |kind| inner.emit_for(cx.session(), cx.tool(), cx.origin(), kind);
         let emit_reply = |reply: &'static str| {
             let ask = id.clone();
             emit(EventKind::PermissionReplied { ask, reply: reply.into() });
@@ -157,11 +157,11 @@ impl PermissionRequest {
     fn make_request(&self, decision: &Decision) -> Option<ApprovalRequest> {
         let Self { inner, cx, tool, resource } = self;
         let definition = tool.definition();
-        let witness = EventHookObserver::for_call(inner, cx.session(), cx.tool(), cx.call());
+        let witness = EventHookObserver::for_call(inner, cx.session(), cx.tool(), cx.origin());
         let is_liftable = self.decide(&[PolicyOverride::allow("")]).action == Action::Allow;
         Some(ApprovalRequest {
             id: new_request_id().ok()?,
-            call: cx.call().clone(),
+            call: cx.call_id().clone(),
             session: cx.session().id().into(),
             agent: cx.session().agent().map(str::to_owned),
             tool: definition.name.clone(),
@@ -176,6 +176,7 @@ impl PermissionRequest {
             suggestions: Pattern::exact(resource.text()).map(String::from).into_iter().collect(),
             grantees: vec![grantee(definition, resource)],
             internals: ApprovalInternals::new(&definition.aliases, witness)
+                .with_origin(cx.origin())
                 .with_hook_approval(is_liftable),
             by: decision.by,
             reason: format!("the running tool asks for it; {}", decision.reason),
@@ -188,7 +189,7 @@ impl PermissionRequest {
     }
 
     fn fingerprint(&self) -> Fingerprint {
-        let call = self.cx.call().to_string();
+        let call = self.cx.call_id().to_string();
         let permission = self.resource.permission().unwrap_or_default();
         let facts =
             [("call", &*call), ("permission", permission), ("subject", self.resource.text())];
@@ -201,8 +202,9 @@ impl PermissionRequest {
         let (fingerprint, definition) = (self.fingerprint(), self.tool.definition());
         let answer = reply.map(ApprovalAnswer::for_audit);
         let what = AuditEvent::from_decision(decision, answer);
-        let (session, call) = (self.cx.session(), self.cx.call());
-        let record = AuditRecord::new(session, definition, call, &fingerprint, what);
+        let (session, call) = (self.cx.session(), self.cx.call_id());
+        let record = AuditRecord::new(session, definition, call, &fingerprint, what)
+            .with_origin(self.cx.origin());
         audit::write_record(&**audit, &record).is_ok()
     }
 }

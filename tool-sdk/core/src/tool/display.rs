@@ -11,6 +11,10 @@ pub struct ToolDisplay {
     /// A short name, such as `Read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The category, such as `filesystem` or `planning`. In events and approval requests, that of
+    /// the tool's definition, unless the host sets another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
     /// The most important argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
@@ -145,6 +149,7 @@ impl ToolDisplay {
         sensitive.extend(other.sensitive.iter().cloned());
         Self {
             name: other.name.clone().or_else(|| self.name.clone()),
+            category: other.category.clone().or_else(|| self.category.clone()),
             primary: other.primary.clone().or_else(|| self.primary.clone()),
             show: list(&self.show, &other.show),
             summary: other.summary.clone().or_else(|| self.summary.clone()),

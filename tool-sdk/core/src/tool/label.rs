@@ -26,9 +26,13 @@ impl ToolLabel {
     /// of its own.
     pub(crate) fn new(definition: &Definition, display: Option<&ToolDisplay>) -> Self {
         let own = &definition.display;
+        let mut shown = display.map_or_else(|| Arc::clone(own), |it| own.with_override(it).into());
+        if let (None, Some(category)) = (&shown.category, &definition.category) {
+            Arc::make_mut(&mut shown).category = Some(category.clone().into_owned());
+        }
         Self {
             name: definition.name.clone(),
-            display: display.map_or_else(|| Arc::clone(own), |it| own.with_override(it).into()),
+            display: shown,
             source: definition.source.clone(),
             has_host_summary: display.is_some_and(|display| display.summary.is_some()),
         }

@@ -30,6 +30,8 @@ impl ExecutionPermit {
 
 impl fmt::Debug for ExecutionPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExecutionPermit").field("call", self.context.call()).finish_non_exhaustive()
+        f.debug_struct("ExecutionPermit")
+            .field("call", self.context.call_id())
+            .finish_non_exhaustive()
     }
 }

@@ -9,6 +9,7 @@ mod cancellation;
 mod http;
 mod http_responses;
 mod inquiries;
+mod loop_guard;
 mod notifications;
 mod peer;
 mod protocol_edge_cases;

@@ -50,7 +50,7 @@ pub struct ServerManager(Arc<Inner>);
 
 struct Inner {
     toolset: Mutex<Arc<Toolset>>,
-    pins: ToolPins,
+    pins: Mutex<ToolPins>,
     tool_index: ToolNameIndex,
     connections: Mutex<BTreeMap<String, Arc<ServerConnection>>>,
 }
@@ -65,19 +65,35 @@ impl ServerManager {
     /// Returns a manager without servers, whose tools will be added to those of `pipeline`.
     #[must_use]
     pub fn for_pipeline(pipeline: &Pipeline) -> Self {
-        Self::new(pipeline.shared_toolset(), ToolPins::in_memory())
+        let manager = Self::new(pipeline.shared_toolset(), ToolPins::in_memory());
+        manager.close_with(pipeline);
+        manager
+    }
+
+    /// Closes the connections when `pipeline` is [closed](Pipeline::close), as those of
+    /// [`for_pipeline`](Self::for_pipeline) are.
+    pub fn close_with(&self, pipeline: &Pipeline) {
+        let servers = Arc::downgrade(&self.0);
+        pipeline.on_close("MCP servers", async move || {
+            if let Some(inner) = servers.upgrade() {
+                Self(inner).shut_down().await;
+            }
+        });
     }
 
     /// Stores pinned definitions in `pins`; in memory by default. Servers that were added before are
     /// dropped.
     #[must_use]
     pub fn with_pins(self, pins: ToolPins) -> Self {
-        Self::new(self.toolset(), pins)
+        self.close();
+        *self.0.pins.lock().unwrap_or_else(PoisonError::into_inner) = pins;
+        self
     }
 
     #[doc(hidden)]
     pub fn new(toolset: Arc<Toolset>, pins: ToolPins) -> Self {
         let (toolset, tool_index) = (Mutex::new(toolset), ToolNameIndex::default());
+        let pins = Mutex::new(pins);
         Self(Arc::new(Inner { toolset, pins, tool_index, connections: Mutex::default() }))
     }
 
@@ -100,9 +116,9 @@ impl ServerManager {
     pub fn add(&self, config: ServerConfig) -> Result<(), InvalidServerConfig> {
         let mut connections = self.lock_connections();
         check_name_unused(&connections, config.name())?;
-        let Inner { pins, tool_index, .. } = &*self.0;
+        let pins = self.0.pins.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let connection =
-            ServerConnection::new(config, &self.toolset(), pins.clone(), tool_index.clone());
+            ServerConnection::new(config, &self.toolset(), pins, self.0.tool_index.clone());
         connections.insert(connection.name().to_owned(), connection);
         Ok(())
     }

@@ -102,6 +102,7 @@ impl Connection {
         let handshake = OnceLock::new();
         if transport == ClientTransport::Stateless {
             let _ = handshake.set(ClientHandshake::Modern);
+            session = session.with_stateless_calls();
         }
         Ok(Self {
             server,

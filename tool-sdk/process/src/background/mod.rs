@@ -13,9 +13,10 @@ mod pty_input;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -163,10 +164,42 @@ impl BackgroundProcesses {
         drop(table);
     }
 
+    /// Terminates all processes and their descendants, and waits until they have ended: at most for
+    /// the grace period of each, and two seconds more for descendants of processes that had exited
+    /// before.
+    pub async fn shut_down(&self) {
+        let mut table = std::mem::take(&mut *self.0.lock_table());
+        join_all(table.processes.iter().map(|process| process.kill())).await;
+        let Some(mark) = table.tag.take() else { return };
+        // Dropping this future kills what is left.
+        let left = RemainingProcesses(mark);
+        if left.0.terminate(None) > 0 {
+            tokio::time::sleep(FINAL_GRACE).await;
+        }
+    }
+
+    /// Returns a handle that keeps no process running.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakBackgroundProcesses {
+        WeakBackgroundProcesses(Arc::downgrade(&self.0))
+    }
+
     /// Returns all processes, least recently used first.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<BackgroundProcess>> {
         self.0.lock_table().processes.clone()
+    }
+}
+
+/// The background processes of a session that may have ended.
+#[derive(Clone, Debug)]
+pub struct WeakBackgroundProcesses(Weak<Inner>);
+
+impl WeakBackgroundProcesses {
+    /// Returns the processes, unless the session has ended.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<BackgroundProcesses> {
+        self.0.upgrade().map(BackgroundProcesses)
     }
 }
 

@@ -106,9 +106,9 @@ impl ProcessTag {
     }
 
     /// Sends `SIGTERM` to all tagged processes, except those in `group`, which the caller signals
-    /// as a group.
-    pub(super) fn terminate(&self, group: Option<i32>) {
-        self.signal_members(MemberSignal::Terminate { except_group: group });
+    /// as a group; returns to how many.
+    pub(super) fn terminate(&self, group: Option<i32>) -> usize {
+        self.signal_members(MemberSignal::Terminate { except_group: group })
     }
 
     /// Sends `SIGKILL` to all tagged processes, also to those that they start meanwhile.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::call::CallId;
+use crate::call::{CallId, CallOrigin};
 use crate::context::Session;
 use crate::name::ToolName;
 use crate::permission::{DecisionSource, Grantee, Mode, PolicyOverride, Rule};
@@ -146,6 +146,11 @@ impl ApprovalRequest {
         }
     }
 
+    /// Returns which call is asked about, and where the call comes from.
+    pub(crate) fn origin(&self) -> CallOrigin {
+        self.internals.origin.clone().unwrap_or_else(|| CallOrigin::new(self.call.clone()))
+    }
+
     /// Sets who answers, for the audit log; only the first name counts.
     ///
     /// Called by an [`Approver`]: with `terminal`, or the name of a person or a rule.
@@ -163,6 +168,8 @@ impl ApprovalRequest {
 /// The data of an approval request that is not shown.
 #[derive(Clone, Default)]
 pub struct ApprovalInternals {
+    /// Where the call comes from.
+    origin: Option<CallOrigin>,
     /// The aliases of the tool.
     pub aliases: Vec<ToolName>,
     /// Receives events of hooks that answer in the user's place.
@@ -207,6 +214,11 @@ impl ApprovalInternals {
     #[doc(hidden)]
     pub fn new(aliases: &[ToolName], observer: Arc<dyn HookObserver>) -> Self {
         Self { aliases: aliases.to_vec(), observer: Some(observer), ..Self::default() }
+    }
+
+    /// Sets where the call comes from.
+    pub(crate) fn with_origin(self, origin: &CallOrigin) -> Self {
+        Self { origin: Some(origin.clone()), ..self }
     }
 
     /// Sets whether a hook may approve.

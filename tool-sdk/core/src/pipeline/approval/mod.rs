@@ -108,6 +108,8 @@ pub(super) async fn request_approval(
     if let Some(scheduler) = scheduler {
         scheduler.mark_waiting_for_approval();
     }
+    let clock = &inner.session_state(session).prompt_clock;
+    let _paused = clock.pause_ancestors(&invocation.origin);
     invocation.emit(|| EventKind::PermissionAsked(Arc::clone(pending.request())));
     let end = wait_for_end(&mut pending, invocation, call, context).await;
     let request = Arc::clone(pending.request());
@@ -163,7 +165,7 @@ fn apply_end(
     if now.action == Action::Ask && answer.response.has_patterns() {
         let message =
             "the patterns that were approved do not cover this call, which is allowed once";
-        inner.warn(session, &request.tool, &request.call, message.to_owned());
+        inner.warn(session, &request.tool, &request.origin(), message.to_owned());
     }
     let decision = if now.action == Action::Deny {
         now

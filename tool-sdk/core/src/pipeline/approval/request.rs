@@ -33,11 +33,11 @@ pub(super) fn make_request(
         invocation.inner,
         invocation.session,
         &definition.name,
-        &invocation.id,
+        &invocation.origin,
     );
     let mut ask = ApprovalRequest {
         id: new_request_id()?,
-        call: invocation.id.clone(),
+        call: invocation.origin.id.clone(),
         session: invocation.session.id().into(),
         agent: invocation.session.agent().map(str::to_owned),
         tool: definition.name.clone(),
@@ -54,6 +54,7 @@ pub(super) fn make_request(
         subjects: decision.subjects.clone(),
         grantees,
         internals: ApprovalInternals::new(&definition.aliases, witness)
+            .with_origin(&invocation.origin)
             .with_hook_approval(can_hook_allow(invocation, call, cx))
             .with_hook_rewrite(!call.is_rewrite_used),
         suggestions: suggested_patterns(invocation, call, decision, cx, &[]),

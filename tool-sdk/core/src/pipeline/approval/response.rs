@@ -39,7 +39,7 @@ pub(super) fn response_handler(
                 Ok(()) => {}
                 Err(error @ ApprovalResponseError::NotOffered { .. }) => {
                     let message = format!("an answer was not accepted: {error}");
-                    inner.warn(&session, &request.tool, &request.call, message);
+                    inner.warn(&session, &request.tool, &request.origin(), message);
                     inner
                         .pending_approvals
                         .finish_request(&request.id, ApprovalOutcome::NotOffered);
@@ -74,7 +74,7 @@ pub(crate) async fn apply_response(
         {
             let message = "the approval names no pattern, so it holds for this call only";
             let request = taken.request();
-            inner.warn(taken.session(), &request.tool, &request.call, message.to_owned());
+            inner.warn(taken.session(), &request.tool, &request.origin(), message.to_owned());
         }
         ApprovalResponse::Session { patterns } => keep_for_session(inner, &taken, grants(patterns)),
         ApprovalResponse::Always { patterns } => {
@@ -118,6 +118,6 @@ async fn store_grants(inner: &PipelineInner, taken: &ClaimedApproval, grants: Ve
         }
     };
     let message = format!("the approval holds for this session only: {error}");
-    inner.warn(taken.session(), &request.tool, &request.call, message);
+    inner.warn(taken.session(), &request.tool, &request.origin(), message);
     keep_for_session(inner, taken, grants);
 }

@@ -40,11 +40,52 @@ async fn cancellation_ends_the_call_at_once() {
 async fn a_closed_pipeline_ends_its_calls_and_takes_no_more() {
     let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
     let mut events = pipeline.subscribe();
-    let (outcome, ()) =
-        tokio::join!(call(&pipeline, Call::new("t", "{}")), async { pipeline.close() });
+    let (outcome, unclosed) =
+        tokio::join!(call(&pipeline, Call::new("t", "{}")), async { pipeline.close().await });
+    assert!(unclosed.is_empty());
     assert_eq!(kind(&outcome), ErrorKind::Aborted);
     assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
     while events.recv().await.is_some() {}
+}
+
+// F16: `close` runs what registered, once each, and names what did not end.
+#[tokio::test(start_paused = true)]
+async fn closing_runs_each_callback_once_and_names_those_that_fail() {
+    let tool = tool("t", |_, cx: Context| async move {
+        let state = cx.session().extension::<Arc<AtomicUsize>>();
+        let weak = Arc::downgrade(&state);
+        cx.on_close("connection", async move || {
+            weak.upgrade().unwrap().fetch_add(1, Ordering::Relaxed);
+        });
+        "opened"
+    });
+    let pipeline = pipeline(tool);
+    let closed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&closed);
+    pipeline.on_close("database", async move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    pipeline.on_close("stuck", pending);
+    pipeline.on_close("broken", async || panic!("it breaks"));
+    pipeline.on_close("broken at once", || {
+        if true {
+            panic!("it breaks");
+        }
+        pending()
+    });
+    let (kept, ended) = (Session::new("kept"), Session::new("ended"));
+    for session in [&kept, &kept, &ended] {
+        assert_eq!(pipeline.call(session, Call::new("t", "{}")).await.text(), "opened");
+    }
+    // The callback of a session that ended by itself does not run: it would panic.
+    drop(ended);
+    pipeline.call(&kept, Call::new("t", "{}")).await;
+    let mut unclosed = pipeline.close().await;
+    unclosed.sort();
+    assert_eq!(unclosed, ["broken", "broken at once", "stuck"]);
+    assert!(pipeline.close().await.is_empty());
+    assert_eq!(closed.load(Ordering::Relaxed), 1);
+    assert_eq!(kept.extension::<Arc<AtomicUsize>>().load(Ordering::Relaxed), 1);
 }
 
 // F40: the time limit of the tool, and that of the call.
@@ -87,7 +128,7 @@ async fn whoever_saw_a_call_begin_sees_its_end() {
         let mut seen = Vec::new();
         while let Some(event) = events.recv().await {
             if matches!(event.kind, EventKind::Started { .. }) {
-                pipeline.close();
+                assert!(pipeline.close().await.is_empty());
             }
             seen.push(event);
         }
@@ -100,7 +141,7 @@ async fn whoever_saw_a_call_begin_sees_its_end() {
 #[tokio::test]
 async fn a_subscription_to_a_closed_pipeline_ends_at_once() {
     let pipeline = pipeline(tool("t", |_, _| async { "t" }));
-    pipeline.close();
+    pipeline.close().await;
     assert!(pipeline.subscribe().recv().await.is_none());
 }
 
@@ -119,7 +160,7 @@ struct Closes(OnceLock<Pipeline>);
 
 impl Hook for Arc<Closes> {
     async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
-        self.0.get().unwrap().close();
+        drop(self.0.get().unwrap().close());
         Ok(HookDecision::none())
     }
 }
@@ -151,7 +192,7 @@ fn calls_and_a_close_may_meet_anywhere() {
         let worked = thread::scope(|scope| {
             let calls = scope.spawn(calls);
             start.wait();
-            pipeline.close();
+            drop(pipeline.close());
             calls.join().unwrap()
         });
         assert_eq!(begun.load(Ordering::SeqCst), worked);

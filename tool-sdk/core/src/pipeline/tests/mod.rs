@@ -1,6 +1,7 @@
 //! Tests the pipeline through the public interface, with tools made of closures.
 
 mod ending;
+mod nested;
 mod secrets;
 
 use std::future::{Future, pending};
@@ -233,7 +234,7 @@ async fn a_context_holds_what_the_host_lends() {
         notes.lock().unwrap().push(format!(
             "{} {} {} {:?} {}",
             session.id(),
-            cx.call(),
+            cx.call_id(),
             ids.map(Option::unwrap_or_default).join(" "),
             session.messages(),
             session.client()
@@ -291,7 +292,7 @@ async fn two_pipelines_share_nothing_of_a_session() {
     assert!(!write(&other).await);
     assert_eq!(kinds(&drain(&mut events)), ["pending", "looped", "denied", "failed"]);
 
-    other.close();
+    other.close().await;
     assert!(write(&writes().mode(Mode::Bypass)).await && !write(&other).await);
 }
 

@@ -8,7 +8,7 @@ use crate::pipeline::invocation::Invocation;
 
 /// Returns the span of a call of `tool`; `definition` is `None` for an unknown tool.
 pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
-    let (session, call) = (invocation.session, &invocation.id);
+    let (session, call) = (invocation.session, &invocation.origin.id);
     let definition = invocation.definition();
     tracing::info_span!(
         target: TARGET,

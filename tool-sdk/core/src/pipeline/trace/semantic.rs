@@ -13,7 +13,7 @@ use crate::tool::ToolSource;
 
 /// Returns the span of a call of `tool`; `definition` is `None` for an unknown tool.
 pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
-    let (session, call) = (invocation.session, &invocation.id);
+    let (session, call) = (invocation.session, &invocation.origin.id);
     let definition = invocation.definition();
     let (name, description) = (definition.name.as_str(), &*definition.description);
     tracing::info_span!(

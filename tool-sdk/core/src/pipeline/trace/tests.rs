@@ -286,7 +286,7 @@ fn every_stage_has_its_span_inside_of_that_of_the_call() {
 fn a_call_has_the_spans_of_the_stages_that_it_came_to() {
     let pipeline = pipeline();
     assert_eq!(spans_of(&pipeline, "dug"), expected(&["resolve", "truncate", "finish"]));
-    pipeline.close();
+    drop(pipeline.close());
     let refused = spans_of(&pipeline, "dig");
     assert_eq!(refused, expected(&["resolve", "admit", "truncate", "finish"]));
 }

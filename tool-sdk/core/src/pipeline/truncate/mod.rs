@@ -187,14 +187,15 @@ fn truncation_notice(invocation: &Invocation<'_>, truncated: &Truncation, is_los
 
 /// Whether the rules let a tool show the file at `path`.
 fn may_open(invocation: &Invocation<'_>, tool: &Definition, path: &Path) -> bool {
-    let cx = Context::new(invocation.session.clone(), tool.name.clone(), invocation.id.clone());
+    let cx =
+        Context::new(invocation.session.clone(), tool.name.clone(), invocation.origin.id.clone());
     let sight = visibility::visibility_filter(invocation.inner, &cx, tool.permission());
     sight.named_file_visibility(&path.to_string_lossy(), path) != Visibility::Hidden
 }
 
 /// Returns where `whole` is stored, and whether storing it failed.
 fn store_whole(invocation: &Invocation<'_>, whole: &str) -> (Option<PathBuf>, bool) {
-    match store_output(invocation.inner, invocation.session, &invocation.id, whole) {
+    match store_output(invocation.inner, invocation.session, &invocation.origin.id, whole) {
         Some(Ok(path)) => (Some(path), false),
         Some(Err(_)) => (None, true),
         None => (None, false),

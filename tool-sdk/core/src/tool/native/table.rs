@@ -234,6 +234,7 @@ fn build_display(spec: &ToolSpec) -> ToolDisplay {
     let options = spec.options;
     ToolDisplay {
         name: options.display_name.map(Into::into),
+        category: None,
         primary: options.primary.map(Into::into),
         show: options.show.iter().map(|&name| name.into()).collect(),
         summary: options.summary.map(Into::into),
