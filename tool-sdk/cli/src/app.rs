@@ -21,7 +21,8 @@ use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{
-    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, show, style,
+    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, setup, show,
+    style, usage_hints,
 };
 
 /// How long the program waits at its end for file changes in progress.
@@ -123,13 +124,16 @@ impl App {
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {
+            stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: terminal,
             stderr_is_terminal: live,
             env: &|name| std::env::var_os(name),
             current_dir: std::env::current_dir().unwrap_or_default(),
+            program_path: std::env::current_exe().ok(),
             columns: super::terminal_columns(),
             ..Io::new(&mut stdin, &mut stdout, &mut stderr)
         };
+        io.log_setup = Some(super::start_logs);
         io.console = super::process_console(style::is_dumb_terminal(&io));
         let code = self.run(std::env::args_os(), &mut io);
         // Abandoned work must not leave a file partly written.
@@ -147,11 +151,14 @@ impl App {
         let json = args.iter().any(|word| word == "--json");
         let mut stdout = BrokenPipeWriter::new(io.stdout);
         let mut io = Io {
+            stdin_is_terminal: io.stdin_is_terminal,
             stdout_is_terminal: io.stdout_is_terminal,
             stderr_is_terminal: io.stderr_is_terminal,
             columns: io.columns,
             env: io.env,
             current_dir: io.current_dir.clone(),
+            program_path: io.program_path.clone(),
+            log_setup: io.log_setup,
             console: io.console.clone(),
             ..Io::new(io.stdin, &mut stdout, io.stderr)
         };
@@ -163,7 +170,10 @@ impl App {
                 .build_command(&program)
                 .term_width(io.help_width())
                 .try_get_matches_from(args)
-                .map_err(CommandError::from)
+                .map_err(|error| {
+                    let tools = || self.base_toolset();
+                    usage_hints::add_suggestion(error, &program, tools).into()
+                })
                 .and_then(|matches| self.run_command(&program, &matches, &mut io)),
         };
         exit::report_result(result, json, &mut io)
@@ -208,6 +218,9 @@ impl App {
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
             Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),
             Some(("serve", sub)) => serve::run(self, program, settings, sub, io),
+            Some(("setup", sub)) => {
+                setup::run(program, settings, &args::option_levels(matches), sub, io)
+            }
             _ => Err(CommandError::usage("a command is missing")
                 .hint(format_args!("try `{program} --help`"))),
         }

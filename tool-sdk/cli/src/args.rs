@@ -11,11 +11,12 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use tool_sdk_core::{Definition, Mode, provider::Dialect};
+use tool_sdk_core::{Action, Definition, Mode, provider::Dialect};
 use tool_sdk_process::sandbox;
 
+use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{mcp, serve, style};
+use super::{mcp, serve, setup, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
@@ -40,6 +41,7 @@ pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const SELF_TEST: &str = "self-test";
 pub(super) const STATE_DIR: &str = "state-dir";
+pub(super) const VERBOSE: &str = "verbose";
 pub(super) const WRITE: &str = "write";
 pub(super) const YES: &str = "yes";
 
@@ -63,6 +65,7 @@ pub(super) const RESERVED: &[&str] = &[
     "sandbox",
     "sandbox-level",
     "state-dir",
+    "verbose",
     "yes",
 ];
 
@@ -86,7 +89,8 @@ pub(super) fn program_command(program: &str) -> Command {
                 doctor_command(),
             ])
             .subcommands(mcp::build_command(program))
-            .subcommands(serve::build_command()),
+            .subcommands(serve::build_command())
+            .subcommands(setup::build_command(program)),
     )
 }
 
@@ -343,6 +347,8 @@ pub(super) fn with_globals(command: Command) -> Command {
             .help_heading(HEADING),
         folder_arg(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
+        switch_arg(VERBOSE, "Print more on standard error: logs of MCP servers, whole definitions [env: TOOL_SDK_VERBOSE]")
+            .help_heading(HEADING),
     ])
 }
 
@@ -360,6 +366,48 @@ where
     T: Clone + Send + Sync + 'static,
 {
     levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).cloned()
+}
+
+/// Returns the program options as words for another command line, without the roots. `to_text`
+/// renders paths.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "no client starts the program"))]
+pub(super) fn repeat_options(
+    levels: &[&ArgMatches],
+    to_text: impl Fn(&PathBuf) -> Result<String>,
+) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    for rule in levels.iter().flat_map(|matches| rule_options(matches)) {
+        words.extend([format!("--{}", rule.0), rule.1.clone()]);
+    }
+    let mode = last_option::<Mode>(levels, MODE).map(Mode::as_str);
+    let sandbox = last_option(levels, SANDBOX).map(sandbox::SandboxMode::as_str);
+    let level = last_option(levels, SANDBOX_LEVEL).map(sandbox::SandboxLevel::as_str);
+    for (option, value) in [(MODE, mode), (SANDBOX, sandbox), (SANDBOX_LEVEL, level)] {
+        words.extend(value.into_iter().flat_map(|value| [format!("--{option}"), value.to_owned()]));
+    }
+    for option in [CONFIG, STATE_DIR] {
+        if let Some(path) = last_option::<PathBuf>(levels, option) {
+            words.extend([format!("--{option}"), to_text(&path)?]);
+        }
+    }
+    for switch in [YES, NO_INPUT, SAFE_COMMANDS, NO_SAFE_COMMANDS] {
+        if levels.iter().any(|matches| matches.get_flag(switch)) {
+            words.push(format!("--{switch}"));
+        }
+    }
+    Ok(words)
+}
+
+/// Returns the rules among the options, in their order.
+pub(super) fn rule_options(matches: &ArgMatches) -> Vec<(Action, &String)> {
+    let mut given = Vec::new();
+    for action in [Action::Allow, Action::Ask, Action::Deny] {
+        let texts = matches.get_many::<String>(action.as_str()).into_iter().flatten();
+        let places = matches.indices_of(action.as_str()).into_iter().flatten();
+        given.extend(places.zip(texts).map(|(place, text)| (place, action, text)));
+    }
+    given.sort_by_key(|(place, ..)| *place);
+    given.into_iter().map(|(_, action, text)| (action, text)).collect()
 }
 
 /// The options that filter the toolset.

@@ -40,8 +40,8 @@ pub(super) fn build_command() -> Option<Command> {
         .value_name("ADDR")
         .value_parser(value_parser!(ListenAddress))
         .help(
-            "Serve over HTTP at this address, such as 127.0.0.1:8080, or at the UNIX socket \
-             unix:PATH. Clients send the token that is in the variable TOOL_SDK_TOKEN, or the one \
+            "Serve over HTTP at this address, such as 8080, localhost:8080 or [::1]:8080, or at the \
+             UNIX socket unix:PATH. Clients send the token that is in the variable TOOL_SDK_TOKEN, or the one \
              that is generated without it",
         );
     let mcp = Command::new("mcp")
@@ -67,6 +67,7 @@ pub(super) fn run(
         return Err(CommandError::usage("the name of a protocol is missing")
             .hint(format_args!("try `{program} serve --help`")));
     };
+    settings.check_broad_roots(program, "served", io)?;
     // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
     let servers = ConfiguredServers::load(settings, io)?;
@@ -96,6 +97,14 @@ pub(super) fn run(
             run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
         }
         None => {
+            if io.stdin_is_terminal {
+                io.print_stderr(format_args!(
+                    "waiting for an MCP client on standard input; Ctrl-C ends the server\n\
+                     hint: clients start this command themselves: `{program} setup claude-code \
+                     --write` configures one, `{program} setup --help` names the others, and \
+                     `--http 8080` serves over HTTP"
+                ));
+            }
             let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
             run_loop::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
         }

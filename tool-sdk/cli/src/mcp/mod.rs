@@ -8,7 +8,7 @@
 //! sessions and server processes.
 
 mod command;
-mod config_edit;
+pub(super) mod config_edit;
 mod server_entry;
 mod server_folders;
 #[cfg(test)]

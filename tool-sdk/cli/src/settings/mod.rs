@@ -37,6 +37,8 @@ use super::{Io, args, mcp, serve};
 pub(super) struct Settings {
     /// The roots of the workspace; there is at least one.
     pub(super) roots: Vec<PathBuf>,
+    /// Whether options or environment name the roots.
+    are_roots_named: bool,
     pub(super) workspace: Workspace,
     /// The configuration file, whether or not it exists.
     pub(super) config_path: Option<PathBuf>,
@@ -86,7 +88,9 @@ impl Settings {
     /// use.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let from = SettingSources { levels, io };
-        let roots = paths::workspace_roots(from);
+        let named_roots = paths::named_roots(from);
+        let are_roots_named = !named_roots.is_empty();
+        let roots = if are_roots_named { named_roots } else { vec![io.current_dir.clone()] };
         let workspace = paths::open_workspace(&roots)?;
         let named_config = from.named_path(args::CONFIG, "TOOL_SDK_CONFIG");
         let config_path = named_config.clone().or_else(|| paths::default_config(io));
@@ -97,6 +101,11 @@ impl Settings {
         let sandbox = resolve_sandbox(&config, mode, from)?;
         let rules = rules::append_rules(config.rules, from)?;
         let prompt_mode = resolve_prompt_mode(from)?;
+        let is_verbose = levels.iter().any(|matches| matches.get_flag(args::VERBOSE))
+            || from.switch("TOOL_SDK_VERBOSE")?.unwrap_or(false);
+        if let Some(start_logs) = io.log_setup.filter(|_| is_verbose) {
+            start_logs();
+        }
         let safe = from.opposite_switches(args::SAFE_COMMANDS, args::NO_SAFE_COMMANDS)?;
         let safe = safe.or(from.switch("TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         let mut session_settings = ToolSettings::default();
@@ -131,6 +140,7 @@ impl Settings {
             servers: config.servers,
             serve: config.serve,
             roots,
+            are_roots_named,
         })
     }
 
