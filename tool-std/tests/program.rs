@@ -117,6 +117,41 @@ fn a_folder_is_listed() {
     }
 }
 
+// F8: an image reaches people, too.
+#[test]
+fn images_are_saved_in_a_folder() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let image = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
+    std::fs::write(folder.path().join("dot.png"), image).expect("there is room");
+    let out = folder.path().join("out");
+    let saved = run_in(
+        folder.path(),
+        &["call", "read_file", "--path", "dot.png", "--save", out.to_str().expect("UTF-8")],
+    );
+    assert_eq!(saved.status.code(), Some(0), "{}", err(&saved));
+    let path = out.join("dot.png");
+    assert!(err(&saved).contains(path.to_str().expect("UTF-8")), "{}", err(&saved));
+    assert_eq!(std::fs::read(path).expect("it is there"), image);
+}
+
+// The completions know the tools, and each command has a manual page.
+#[test]
+fn completions_and_manual_pages_are_generated() {
+    let completions = run(&["completions", "bash"]);
+    assert_eq!(completions.status.code(), Some(0), "{}", err(&completions));
+    let script = out(&completions);
+    assert!(script.contains("read_file") && script.contains("--max-output"), "{script:.300}");
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("completions.bash");
+    std::fs::write(&file, &script).expect("there is room");
+    let syntax = Command::new("bash").arg("-n").arg(&file).output().expect("bash runs");
+    assert!(syntax.status.success(), "{}", err(&syntax));
+    let pages = run(&["man", folder.path().to_str().expect("UTF-8")]);
+    assert_eq!(pages.status.code(), Some(0), "{}", err(&pages));
+    let page = std::fs::read_to_string(folder.path().join("tool-std-serve-mcp.1"));
+    assert!(page.expect("it is there").contains("\\-\\-http"));
+}
+
 // F2, F38: invalid arguments are explained, with what to send instead.
 #[test]
 fn wrong_arguments_are_explained() {

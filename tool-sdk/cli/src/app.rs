@@ -21,8 +21,8 @@ use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{
-    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, setup, show,
-    style, usage_hints,
+    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, setup,
+    shell_files, show, style, usage_hints,
 };
 
 /// How long the program waits at its end for file changes in progress.
@@ -149,6 +149,7 @@ impl App {
         let program = program_name(args.next());
         let args = rewrite_help_command(args.collect(), &args::program_command(&program));
         let json = args.iter().any(|word| word == "--json");
+        let color = style::ColorChoice::from_words(&args, io);
         let mut stdout = BrokenPipeWriter::new(io.stdout);
         let mut io = Io {
             stdin_is_terminal: io.stdin_is_terminal,
@@ -158,6 +159,7 @@ impl App {
             env: io.env,
             current_dir: io.current_dir.clone(),
             program_path: io.program_path.clone(),
+            color,
             log_setup: io.log_setup,
             console: io.console.clone(),
             ..Io::new(io.stdin, &mut stdout, io.stderr)
@@ -195,6 +197,13 @@ impl App {
             // Their options go on after the name of the tool.
             Some(("call", sub)) => return call::run(self, program, matches, sub, io),
             Some(("check", sub)) => return check::run(self, program, matches, sub, io),
+            Some(("completions", sub)) => {
+                let (command, tools) = (self.build_command(program), self.base_toolset());
+                return shell_files::print_completions(command, program, &tools, sub, io);
+            }
+            Some(("man", sub)) => {
+                return shell_files::write_manual(self.build_command(program), sub, io);
+            }
             _ => {}
         }
         let settings = &Settings::load(&args::option_levels(matches), io)?;

@@ -16,12 +16,13 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{mcp, serve, setup, style};
+use super::{mcp, serve, setup, shell_files, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
 pub(super) const CATEGORY: &str = "category";
 pub(super) const CHECK: &str = "check";
+pub(super) const COLOR: &str = "color";
 pub(super) const CONFIG: &str = "config";
 pub(super) const EVENTS: &str = "events";
 pub(super) const ID: &str = "id";
@@ -38,6 +39,7 @@ pub(super) const ROOT: &str = "root";
 pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SANDBOX: &str = "sandbox";
 pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
+pub(super) const SAVE: &str = "save";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const SELF_TEST: &str = "self-test";
 pub(super) const STATE_DIR: &str = "state-dir";
@@ -52,6 +54,7 @@ pub(super) const UNBREAKABLE: &str = "\u{a0}";
 pub(super) const RESERVED: &[&str] = &[
     "allow",
     "ask",
+    "color",
     "config",
     "deny",
     "events",
@@ -64,6 +67,7 @@ pub(super) const RESERVED: &[&str] = &[
     "safe-commands",
     "sandbox",
     "sandbox-level",
+    "save",
     "state-dir",
     "verbose",
     "yes",
@@ -90,7 +94,8 @@ pub(super) fn program_command(program: &str) -> Command {
             ])
             .subcommands(mcp::build_command(program))
             .subcommands(serve::build_command())
-            .subcommands(setup::build_command(program)),
+            .subcommands(setup::build_command(program))
+            .subcommands([shell_files::completions_command(program), shell_files::man_command()]),
     )
 }
 
@@ -222,7 +227,14 @@ impl ToolVerb {
     fn extra_args(self) -> Vec<Arg> {
         match self {
             Self::Call => {
-                vec![events_flag(), json_flag("Print one JSON value: the result or the error")]
+                vec![
+                    events_flag(),
+                    json_flag("Print one JSON value: the result or the error"),
+                    folder_arg(
+                        SAVE,
+                        "Save images and other attachments of the result in this folder",
+                    ),
+                ]
             }
             Self::Check => vec![json_flag("Print the decision as JSON")],
         }
@@ -346,6 +358,9 @@ pub(super) fn with_globals(command: Command) -> Command {
             .value_parser(value_parser!(PathBuf))
             .help_heading(HEADING),
         folder_arg(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
+            .help_heading(HEADING),
+        value_arg(COLOR, "WHEN", "Whether to use colours; `auto` obeys NO_COLOR [env: TOOL_SDK_COLOR] [default: auto]")
+            .value_parser(PossibleValuesParser::new(style::ColorChoice::ALL.map(style::ColorChoice::as_str)))
             .help_heading(HEADING),
         switch_arg(VERBOSE, "Print more on standard error: logs of MCP servers, whole definitions [env: TOOL_SDK_VERBOSE]")
             .help_heading(HEADING),

@@ -8,11 +8,11 @@
 //! PROGRAM [--root DIR]… [--allow RULE]… [--ask RULE]… [--deny RULE]… [--mode MODE]
 //!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
 //!         [--sandbox MODE] [--sandbox-level LEVEL]
-//!         [--config FILE] [--state-dir DIR] [--verbose] COMMAND
+//!         [--config FILE] [--state-dir DIR] [--color WHEN] [--verbose] COMMAND
 //!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
 //!   show    NAME… [--json]
 //!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
-//!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
+//!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json] [--save DIR]
 //!   check   NAME [JSON | - | @FILE | --param value …] [--json]
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
@@ -22,6 +22,8 @@
 //!           add NAME --url URL
 //!   setup   CLIENT [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
+//!   completions SHELL
+//!   man     DIR
 //! ```
 //!
 //! Program options are accepted before and after the command. They may also come from
@@ -46,6 +48,7 @@
 mod app;
 mod approvals;
 mod args;
+mod attachments;
 mod batch;
 mod call;
 mod call_environment;
@@ -81,6 +84,7 @@ mod setup;
 #[cfg(not(feature = "mcp"))]
 #[path = "setup_disabled.rs"]
 mod setup;
+mod shell_files;
 mod show;
 mod signals;
 mod style;
@@ -149,6 +153,8 @@ pub struct Io<'a> {
     pub current_dir: PathBuf,
     /// The path of the program, by which another program can start it; its name if not known.
     pub program_path: Option<PathBuf>,
+    /// When colours are used, from the options and the environment of the command line.
+    color: style::ColorChoice,
     /// Starts to print the events of `tracing`, with `--verbose`. Only a process of its own has one,
     /// because a process has one subscriber.
     log_setup: Option<fn()>,
@@ -175,6 +181,7 @@ impl<'a> Io<'a> {
             env: &|_| None,
             current_dir: PathBuf::from("."),
             program_path: None,
+            color: style::ColorChoice::Auto,
             log_setup: None,
         }
     }
@@ -196,8 +203,11 @@ impl Io<'_> {
         self.current_dir.join(path)
     }
 
-    /// Writes a line to standard error. Write errors are ignored.
+    /// Writes a line to standard error, with a coloured `error:`, `warning:` or `hint:`. Write
+    /// errors are ignored.
     fn print_stderr(&mut self, line: impl fmt::Display) {
+        let line = line.to_string();
+        let line = style::TextStyle::for_stderr(self).message(&line);
         let _ = writeln!(self.stderr, "{line}");
     }
 }

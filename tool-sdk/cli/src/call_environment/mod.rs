@@ -40,6 +40,13 @@ pub(super) struct CallEnvironment {
     patterns: Vec<(String, String)>,
 }
 
+/// A call that has ended.
+pub(super) struct FinishedCall {
+    pub(super) outcome: Outcome,
+    /// The output that was shown on the terminal while the tool ran.
+    pub(super) live_output: String,
+}
+
 impl CallEnvironment {
     /// Builds the environment. `tools` are those of the program, as the settings configure them.
     pub(super) fn build(
@@ -111,12 +118,14 @@ impl CallEnvironment {
         call: Call<'static>,
         events: bool,
         io: &mut Io<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<FinishedCall> {
         let printer = self.event_printer(events, io);
         let Self { pipeline, session, cancel_token, .. } = self;
         let after = pipeline.clone();
         let work = async move { pipeline.call(&session, call).await };
-        run_loop::run_calls(work, after.finish(), &cancel_token, printer, io.stderr)
+        let (outcome, live_output) =
+            run_loop::run_calls(work, after.finish(), &cancel_token, printer, io.stderr)?;
+        Ok(FinishedCall { outcome, live_output })
     }
 
     /// Returns the tools that the session can use.
@@ -145,6 +154,7 @@ impl CallEnvironment {
                 self.pipeline.subscribe(),
                 self.terminal_lock.clone(),
                 io.columns,
+                style::TextStyle::for_stderr(io),
             ),
             (false, false) => EventPrinter::warnings_only(self.pipeline.subscribe()),
         }
