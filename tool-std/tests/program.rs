@@ -117,6 +117,28 @@ fn a_folder_is_listed() {
     }
 }
 
+// A list is JSON, or one item for each flag; the tool gets the same.
+#[test]
+fn lists_are_json_or_repeated_flags() {
+    let check = |args: &[&str]| {
+        let start = ["--config", "/dev/null", "check", "shell"];
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .args(start)
+            .args(args)
+            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+            .env("TOOL_SDK_VARIANTS", "shell=shell")
+            .output()
+            .expect("the program runs")
+    };
+    let whole = check(&["--command", r#"["git","status"]"#]);
+    let repeated = check(&["--command", "git", "--command", "status"]);
+    assert_eq!(whole.status.code(), Some(0), "{}", err(&whole));
+    assert_eq!(json(&whole)["fingerprint"], json(&repeated)["fingerprint"]);
+    let wrong = check(&["--command", "git", "status"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(err(&wrong).contains("as in `--command status`"), "{}", err(&wrong));
+}
+
 // F8: an image reaches people, too.
 #[test]
 fn images_are_saved_in_a_folder() {
