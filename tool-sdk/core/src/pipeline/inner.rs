@@ -29,7 +29,7 @@ use crate::permission::{
 use crate::redact::{DetectedSecrets, Redactor};
 use crate::tool::{Definition, ToolLabel};
 use crate::toolset::Toolset;
-use crate::truncate::Budget;
+use crate::truncate::{Budget, RETENTION};
 
 /// The state that all calls of a pipeline share.
 #[derive(Clone)]
@@ -53,6 +53,7 @@ pub(super) struct PipelineInner {
     pub(super) timeout: Duration,
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
+    pub(super) outputs_max_age: Duration,
     pub(super) closed: CancellationToken,
 }
 
@@ -76,6 +77,7 @@ impl PipelineInner {
             timeout: Duration::from_mins(2),
             budget: Budget::default(),
             output_dir: None,
+            outputs_max_age: RETENTION,
             closed: CancellationToken::new(),
         }
     }
