@@ -117,6 +117,109 @@ fn a_folder_is_listed() {
     }
 }
 
+// F178, F192: an option beats the variable, and that beats the file.
+#[test]
+fn limits_come_from_options_variables_and_the_file() {
+    let folder = tempfile::tempdir().expect("there is room");
+    for nth in 0..9 {
+        std::fs::write(folder.path().join(format!("f{nth}")), "").expect("there is room");
+    }
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, "output_lines = 5\n").expect("there is room");
+    let lines = |variable: &str, args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR"), "--config"])
+            .arg(&config)
+            .arg("--root")
+            .arg(folder.path())
+            .args(["call", "glob_files", "--pattern", "f*", "--json"])
+            .args(args)
+            .env("TOOL_SDK_MAX_OUTPUT_LINES", variable)
+            .output()
+            .expect("the program runs");
+        let text = json(&output)["output"].as_str().expect("a text").to_owned();
+        text.lines().filter(|line| line.starts_with('f')).count()
+    };
+    assert_eq!(lines("", &[]), 5);
+    assert_eq!(lines("3", &[]), 3);
+    assert_eq!(lines("3", &["--output-lines", "2"]), 2);
+    for (args, words) in [
+        (["--output-lines", "0"], "--output-lines"),
+        (["--call-timeout", "soon"], "is not a duration such as 30s"),
+    ] {
+        let wrong = run(&[&["list"], &args[..]].concat());
+        assert_eq!(wrong.status.code(), Some(2));
+        assert!(err(&wrong).contains(words), "{}", err(&wrong));
+    }
+    let wrong = run_configured("outputs_max_age = \"3 weeks\"\ncapture_bytes = 0\n", &["list"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        err(&wrong).contains("`outputs_max_age`: `3 weeks` is not a duration"),
+        "{}",
+        err(&wrong)
+    );
+    assert!(err(&wrong).contains("`capture_bytes`: "), "{}", err(&wrong));
+}
+
+// F188
+#[test]
+fn outputs_older_than_the_setting_are_removed() {
+    const DAY: std::time::Duration = std::time::Duration::from_hours(24);
+    let folder = tempfile::tempdir().expect("there is room");
+    let state = folder.path().join("state");
+    let run = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .arg("--state-dir")
+            .arg(&state)
+            .args(["--config", "/dev/null"])
+            .args(args)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("the program runs")
+    };
+    let cut = run(&["call", "grep_files", "--pattern", "fn", "--output-lines", "1"]);
+    assert_eq!(cut.status.code(), Some(0), "{}", err(&cut));
+    let kept = || {
+        let sessions = std::fs::read_dir(state.join("outputs")).expect("it is there");
+        let files = sessions.flatten().flat_map(|session| std::fs::read_dir(session.path()));
+        files.flatten().flatten().map(|file| file.path()).collect::<Vec<_>>()
+    };
+    let [file] = &*kept() else { panic!("{:?}", kept()) };
+    let written = std::time::SystemTime::now() - 4 * DAY;
+    let handle = std::fs::File::options().write(true).open(file).expect("it is there");
+    handle.set_modified(written).expect("it is ours");
+    run(&["call", "list_dir", "--path", "src"]);
+    assert_eq!(kept().len(), 1, "seven days by default");
+    // A program that ends earlier leaves the rest to the next one.
+    while !kept().is_empty() {
+        run(&["--outputs-max-age", "3d", "call", "list_dir", "--path", "src"]);
+    }
+}
+
+// F192
+#[cfg(unix)]
+#[test]
+fn the_output_of_a_command_is_captured_up_to_the_setting() {
+    let run = |bytes: &str| {
+        let cmd = "seq 1 20000";
+        let ran = run(&[
+            "--yes",
+            "--capture-bytes",
+            bytes,
+            "call",
+            "exec_command",
+            "--cmd",
+            cmd,
+            "--json",
+        ]);
+        assert_eq!(ran.status.code(), Some(0), "{}", err(&ran));
+        json(&ran)["output"].as_str().expect("a text").to_owned()
+    };
+    let (few, many) = (run("1000"), run("1000000"));
+    assert!(few.len() < 2000 && few.contains("\n20000"), "{} bytes", few.len());
+    assert!(many.len() > 10_000, "{} bytes", many.len());
+}
+
 // A list is JSON, or one item for each flag; the tool gets the same.
 #[test]
 fn lists_are_json_or_repeated_flags() {

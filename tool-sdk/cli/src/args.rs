@@ -16,7 +16,7 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{mcp, serve, setup, shell_files, style};
+use super::{mcp, serve, settings, setup, shell_files, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
@@ -53,7 +53,10 @@ pub(super) const UNBREAKABLE: &str = "\u{a0}";
 /// Names of program options. A tool parameter of such a name gets the flag `--arg-NAME`.
 pub(super) const RESERVED: &[&str] = &[
     "allow",
+    "approval-timeout",
     "ask",
+    "call-timeout",
+    "capture-bytes",
     "color",
     "config",
     "deny",
@@ -63,6 +66,10 @@ pub(super) const RESERVED: &[&str] = &[
     "mode",
     "no-input",
     "no-safe-commands",
+    "output-bytes",
+    "output-lines",
+    "output-tokens",
+    "outputs-max-age",
     "root",
     "safe-commands",
     "sandbox",
@@ -326,6 +333,7 @@ pub(super) fn with_globals(command: Command) -> Command {
     let levels = sandbox::SandboxLevel::ALL.iter().map(|level| level.as_str());
     let levels =
         PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::SandboxLevel>());
+    let command = command.args(settings::limit_options());
     command.args([
         folder_arg(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)
@@ -447,7 +455,7 @@ fn switch_arg(name: &'static str, help: &'static str) -> Arg {
     long_arg(name, help).action(ArgAction::SetTrue).overrides_with(name)
 }
 
-fn value_arg(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+pub(super) fn value_arg(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
     long_arg(name, help).value_name(placeholder)
 }
 

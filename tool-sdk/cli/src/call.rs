@@ -203,6 +203,22 @@ mod tests {
         assert_eq!(ran.err, "attachment: dot.png (image/png, 3 bytes)\n");
     }
 
+    // F192
+    #[test]
+    fn a_call_ends_at_the_time_limit_of_the_user() {
+        let definition = crate::test_support::make_definition("wait", json!({}));
+        let wait =
+            tool_sdk_core::DynamicTool::new(definition, |_: Value, _: tool_sdk_core::Context| {
+                std::future::pending::<&'static str>()
+            });
+        let registry = tool_sdk_core::Registry::builder().add(wait).build().unwrap();
+        let ran = crate::test_support::run_registry(
+            registry,
+            &["--yes", "--call-timeout", "20ms", "call", "wait"],
+        );
+        assert_eq!(ran.code, exit::ENDED_EARLY, "{}", ran.err);
+    }
+
     #[test]
     fn attachments_are_saved_in_a_folder() {
         let setting = TestCli::default();

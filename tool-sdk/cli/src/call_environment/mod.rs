@@ -56,9 +56,16 @@ impl CallEnvironment {
         io: &mut Io<'_>,
     ) -> Result<Self> {
         let mut pipeline = Pipeline::new(tools)
-            .budget(settings.budget)
+            .budget(settings.limits.budget)
+            .outputs_max_age(settings.limits.outputs_max_age)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
+        if let Some(timeout) = settings.limits.call_timeout {
+            pipeline = pipeline.timeout(timeout);
+        }
+        if let Some(timeout) = settings.limits.approval_timeout {
+            pipeline = pipeline.approval_timeout(timeout);
+        }
         let writable = settings.writable.as_deref();
         if let Some(writable) = writable {
             for folder in writable.iter().filter(|folder| !folder.exists()) {

@@ -12,6 +12,7 @@
 //! **Invariant:** a setting that cannot be parsed ends the command; no rule is ever skipped.
 
 mod file;
+mod limits;
 mod paths;
 mod rules;
 mod sources;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use tool_sdk_core::{AgentProfile, Budget, Mode, RiskClass, Rule, ToolSettings, Toolset};
+use tool_sdk_core::{AgentProfile, Mode, RiskClass, Rule, ToolSettings, Toolset};
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxPolicy};
 use tool_sdk_workspace::Workspace;
 
@@ -28,6 +29,7 @@ use tool_sdk_workspace::Workspace;
 pub(super) use self::file::ConfigErrors;
 use self::file::ConfigFile;
 pub(super) use self::file::{HooksConfig, TomlValue};
+pub(super) use self::limits::{CallLimits, limit_options};
 use self::sources::SettingSources;
 use super::exit::{CommandError, Result};
 use super::{Io, args, mcp, serve};
@@ -57,7 +59,7 @@ pub(super) struct Settings {
     pub(super) writable: Option<Vec<PathBuf>>,
     /// The commands run in the first root, where relative paths in arguments start.
     pub(super) hooks: Option<HooksConfig>,
-    pub(super) budget: Budget,
+    pub(super) limits: CallLimits,
     /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
     /// The sandbox for commands.
@@ -110,7 +112,10 @@ impl Settings {
         let safe = safe.or(from.switch("TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         let mut session_settings = ToolSettings::default();
         session_settings.safe_commands = safe.unwrap_or(session_settings.safe_commands);
-        let budget = Budget::from_env(io.env).map_err(CommandError::config)?;
+        let limits = limits::resolve_limits(&config.limits, from)?;
+        if let Some(bytes) = limits.capture_bytes {
+            session_settings.capture_bytes = bytes;
+        }
         let variants = from.variants()?.unwrap_or(config.variants);
         let experimental = from.list("TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
         let writable = from.paths("TOOL_SDK_WRITABLE")?.or(config.writable);
@@ -134,7 +139,7 @@ impl Settings {
             experimental,
             writable,
             hooks: config.hooks.map(|it| it.in_folder(roots.first().unwrap_or(&io.current_dir))),
-            budget,
+            limits,
             audit: audit.map(|path| io.resolve_path(path)),
             sandbox,
             servers: config.servers,
