@@ -161,6 +161,41 @@ fn limits_come_from_options_variables_and_the_file() {
     assert!(err(&wrong).contains("`capture_bytes`: "), "{}", err(&wrong));
 }
 
+// F101, F103: calls are made as an agent and for a model sees and may make them.
+#[test]
+fn calls_are_made_for_an_agent_and_a_model() {
+    let config = "[agents.reader]\nonly = [\"read_*\", \"list_dir\"]\n\
+                  rules = [{ permission = \"read\", pattern = \"Cargo.toml\", action = \"deny\" }]\n";
+    let run = |args: &[&str]| run_configured(config, args);
+    let read = ["call", "read_file", "--path", "Cargo.toml"];
+    assert_eq!(run(&read).status.code(), Some(0));
+    let denied = run(&[&read[..], &["--agent", "reader"]].concat());
+    assert_eq!(denied.status.code(), Some(3), "{}", err(&denied));
+    let hidden = run(&["call", "--agent", "reader", "glob_files", "--pattern", "*"]);
+    assert_eq!(hidden.status.code(), Some(2), "{}", err(&hidden));
+    let unknown = run(&["check", "list_dir", "--agent", "raeder"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(err(&unknown).contains("the agents are reader"), "{}", err(&unknown));
+    // Models of one family get `apply_patch` in place of `edit_file`.
+    let hidden = run(&["call", "edit_file", r#"{"path": "a", "old_string": "x", "new_string": "y"}"#, "--model", "gpt-5"]);
+    assert_eq!(hidden.status.code(), Some(2));
+    assert!(err(&hidden).contains("there is no tool `edit_file`"), "{}", err(&hidden));
+}
+
+// F74
+#[test]
+fn rules_are_listed_by_scope() {
+    let listed = run_configured(
+        "deny = [\"read(*.env)\"]\n",
+        &["rules", "list", "--allow", "exec_command(git *)"],
+    );
+    assert_eq!(listed.status.code(), Some(0), "{}", err(&listed));
+    let text = out(&listed);
+    let user = text.find("\n  deny read(*.env)").expect("the rule of the file");
+    let session = text.find("session\n  allow exec_command(git *)  (--allow)").expect("the option");
+    assert!(user < session, "{text}");
+}
+
 // F188
 #[test]
 fn outputs_older_than_the_setting_are_removed() {

@@ -121,7 +121,12 @@ fn each_client_starts_the_server_that_setup_wrote() {
         let expected = ["--root", project.to_str().expect("UTF-8"), "--deny", "read(.env)"];
         assert_eq!(entry["args"], json!([&expected[..], &["serve", "mcp"]].concat()), "{client}");
         assert_eq!(entry["command"], PROGRAM, "{client}");
-        assert_eq!(start_server(&home, entry)["result"]["serverInfo"]["name"], "tool-std");
+        let answer = &start_server(&home, entry)["result"];
+        assert_eq!(answer["serverInfo"]["name"], "tool-std");
+        // Clients see what restricts the tools, also where nothing does.
+        let instructions = answer["instructions"].as_str().expect("a text");
+        assert!(instructions.contains(project.to_str().expect("UTF-8")), "{instructions}");
+        assert!(instructions.contains("Sandbox of commands: off"), "{instructions}");
         // Nothing is written twice.
         let again = home.run(&["setup", client, "--write", "--deny", "read(.env)"]);
         assert!(err(&again).contains("is already in"), "{client}: {}", err(&again));

@@ -21,7 +21,7 @@ use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{
-    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, setup,
+    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, rules, schema, serve, setup,
     shell_files, show, style, usage_hints,
 };
 
@@ -223,6 +223,7 @@ impl App {
                 schema::run(program, tools, sub, io)
             }
             Some(("approvals", sub)) => approvals::run(settings, sub, io),
+            Some(("rules", sub)) => rules::run(&self.build_toolset(settings)?, sub, io),
             Some(("doctor", sub)) => doctor::run(settings, sub, io),
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
             Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),

@@ -16,7 +16,7 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{mcp, serve, settings, setup, shell_files, style};
+use super::{mcp, rules, serve, settings, setup, shell_files, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
@@ -52,6 +52,7 @@ pub(super) const UNBREAKABLE: &str = "\u{a0}";
 
 /// Names of program options. A tool parameter of such a name gets the flag `--arg-NAME`.
 pub(super) const RESERVED: &[&str] = &[
+    "agent",
     "allow",
     "approval-timeout",
     "ask",
@@ -64,6 +65,7 @@ pub(super) const RESERVED: &[&str] = &[
     "help",
     "json",
     "mode",
+    "model",
     "no-input",
     "no-safe-commands",
     "output-bytes",
@@ -97,6 +99,7 @@ pub(super) fn program_command(program: &str) -> Command {
                 check_command(program),
                 batch_command(),
                 approvals_command(),
+                rules::build_command(),
                 doctor_command(),
             ])
             .subcommands(mcp::build_command(program))
@@ -232,7 +235,7 @@ impl ToolVerb {
     }
 
     fn extra_args(self) -> Vec<Arg> {
-        match self {
+        let mut args = match self {
             Self::Call => {
                 vec![
                     events_flag(),
@@ -244,7 +247,9 @@ impl ToolVerb {
                 ]
             }
             Self::Check => vec![json_flag("Print the decision as JSON")],
-        }
+        };
+        args.extend(caller_args());
+        args
     }
 }
 
@@ -288,7 +293,8 @@ fn batch_command() -> Command {
                     .value_parser(value_parser!(OsString)),
                 events_flag(),
                 json_flag("Print one JSON array"),
-            ]),
+            ])
+            .args(caller_args()),
     )
 }
 
@@ -388,7 +394,9 @@ pub(super) fn last_option<T>(levels: &[&ArgMatches], option: &str) -> Option<T>
 where
     T: Clone + Send + Sync + 'static,
 {
-    levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).cloned()
+    // Some options exist for some commands only.
+    let given = |matches: &&ArgMatches| matches.try_get_one::<T>(option).ok().flatten().cloned();
+    levels.iter().rev().find_map(given)
 }
 
 /// Returns the program options as words for another command line, without the roots. `to_text`
@@ -433,6 +441,22 @@ pub(super) fn rule_options(matches: &ArgMatches) -> Vec<(Action, &String)> {
     given.into_iter().map(|(_, action, text)| (action, text)).collect()
 }
 
+/// The options that say for which model and agent calls are made.
+pub(super) fn caller_args() -> [Arg; 2] {
+    [
+        value_arg(
+            MODEL,
+            "M",
+            "The model that calls: its tools, with its schemas [env: TOOL_SDK_MODEL]",
+        ),
+        value_arg(
+            AGENT,
+            "A",
+            "The agent that calls: its tools, rules and mode [env: TOOL_SDK_AGENT]",
+        ),
+    ]
+}
+
 /// The options that filter the toolset.
 fn audience_args() -> [Arg; 3] {
     [
@@ -442,7 +466,7 @@ fn audience_args() -> [Arg; 3] {
     ]
 }
 
-fn json_flag(help: &'static str) -> Arg {
+pub(super) fn json_flag(help: &'static str) -> Arg {
     switch_arg(JSON, help)
 }
 

@@ -16,6 +16,7 @@
 //!   check   NAME [JSON | - | @FILE | --param value …] [--json]
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
+//!   rules   list [--scope S] [--json]
 //!   serve   mcp [--http ADDR | --http unix:PATH]
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
@@ -71,6 +72,7 @@ mod mcp;
 mod mcp;
 #[cfg(feature = "mcp")]
 mod principals;
+mod rules;
 mod run_loop;
 mod schema;
 #[cfg(feature = "mcp")]

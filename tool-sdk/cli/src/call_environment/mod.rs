@@ -55,6 +55,11 @@ impl CallEnvironment {
         tools: Toolset,
         io: &mut Io<'_>,
     ) -> Result<Self> {
+        // The session decides about the agent of each call, but not about the model.
+        let tools = match &settings.model {
+            Some(model) => tools.for_session(&Session::new("cli").with_model(model.clone())),
+            None => tools,
+        };
         let mut pipeline = Pipeline::new(tools)
             .budget(settings.limits.budget)
             .outputs_max_age(settings.limits.outputs_max_age)
@@ -107,6 +112,7 @@ impl CallEnvironment {
             .with_service(settings.session_settings);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
         let session = readable.attach_to(session).with_service(sandbox);
+        let session = with_caller(session, settings, pipeline.toolset())?;
         let session = app.prepare_session(session).with_cancel(stop.clone());
         Ok(Self {
             pipeline,
@@ -166,6 +172,25 @@ impl CallEnvironment {
             (false, false) => EventPrinter::warnings_only(self.pipeline.subscribe()),
         }
     }
+}
+
+/// Sets the model and the agent of the settings. Fails for an unknown agent, which could call every
+/// tool.
+fn with_caller(mut session: Session, settings: &Settings, tools: &Toolset) -> Result<Session> {
+    if let Some(model) = &settings.model {
+        session = session.with_model(model.clone());
+    }
+    let Some(agent) = &settings.agent else { return Ok(session) };
+    if !tools.has_agent(agent) {
+        let known: Vec<String> = tools.agent_views().into_iter().filter_map(|it| it.0).collect();
+        let hint = match &*known {
+            [] => "the configuration has none; `[agents.NAME]` adds one".to_owned(),
+            known => format!("the agents are {}", known.join(", ")),
+        };
+        let agent = agent.escape_debug();
+        return Err(CommandError::usage(format_args!("there is no agent `{agent}`")).hint(hint));
+    }
+    Ok(session.with_agent(agent.clone()))
 }
 
 /// Opens the audit log.

@@ -51,6 +51,10 @@ pub(super) struct Settings {
     pub(super) prompt_mode: PromptMode,
     pub(super) session_settings: ToolSettings,
     pub(super) agents: Vec<AgentProfile>,
+    /// The model for which calls are made.
+    pub(super) model: Option<String>,
+    /// The agent for which calls are made.
+    pub(super) agent: Option<String>,
     /// The selected variant of each group of tools.
     pub(super) variants: BTreeMap<String, String>,
     /// Patterns of the experimental tools that are enabled.
@@ -135,6 +139,8 @@ impl Settings {
             prompt_mode,
             session_settings,
             agents: config.agents,
+            model: from.option_or_variable(args::MODEL, "TOOL_SDK_MODEL")?,
+            agent: from.option_or_variable(args::AGENT, "TOOL_SDK_AGENT")?,
             variants,
             experimental,
             writable,
