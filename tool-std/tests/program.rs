@@ -177,7 +177,13 @@ fn calls_are_made_for_an_agent_and_a_model() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(err(&unknown).contains("the agents are reader"), "{}", err(&unknown));
     // Models of one family get `apply_patch` in place of `edit_file`.
-    let hidden = run(&["call", "edit_file", r#"{"path": "a", "old_string": "x", "new_string": "y"}"#, "--model", "gpt-5"]);
+    let hidden = run(&[
+        "call",
+        "edit_file",
+        r#"{"path": "a", "old_string": "x", "new_string": "y"}"#,
+        "--model",
+        "gpt-5",
+    ]);
     assert_eq!(hidden.status.code(), Some(2));
     assert!(err(&hidden).contains("there is no tool `edit_file`"), "{}", err(&hidden));
 }

@@ -214,6 +214,15 @@ pub(super) fn first_sentence(text: &str) -> String {
     }
 }
 
+/// Cuts a line to this many characters, with an ellipsis.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have tables"))]
+pub(super) fn cut_line(line: &str, width: usize) -> String {
+    match line.char_indices().nth(width.saturating_sub(1)) {
+        Some((cut, last)) if cut + last.len_utf8() < line.len() => format!("{}…", &line[..cut]),
+        _ => line.to_owned(),
+    }
+}
+
 /// Quotes `text` as one word for a POSIX shell.
 pub(super) fn shell_quote(text: &str) -> Cow<'_, str> {
     let safe = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);

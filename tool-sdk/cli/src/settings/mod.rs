@@ -49,6 +49,9 @@ pub(super) struct Settings {
     pub(super) rules: Vec<Rule>,
     pub(super) mode: Mode,
     pub(super) prompt_mode: PromptMode,
+    /// Whether more is printed on standard error.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have more to say"))]
+    pub(super) is_verbose: bool,
     pub(super) session_settings: ToolSettings,
     pub(super) agents: Vec<AgentProfile>,
     /// The model for which calls are made.
@@ -137,6 +140,7 @@ impl Settings {
             rules,
             mode,
             prompt_mode,
+            is_verbose,
             session_settings,
             agents: config.agents,
             model: from.option_or_variable(args::MODEL, "TOOL_SDK_MODEL")?,
