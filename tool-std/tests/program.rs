@@ -117,6 +117,207 @@ fn a_folder_is_listed() {
     }
 }
 
+// F178, F192: an option beats the variable, and that beats the file.
+#[test]
+fn limits_come_from_options_variables_and_the_file() {
+    let folder = tempfile::tempdir().expect("there is room");
+    for nth in 0..9 {
+        std::fs::write(folder.path().join(format!("f{nth}")), "").expect("there is room");
+    }
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, "output_lines = 5\n").expect("there is room");
+    let lines = |variable: &str, args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR"), "--config"])
+            .arg(&config)
+            .arg("--root")
+            .arg(folder.path())
+            .args(["call", "glob_files", "--pattern", "f*", "--json"])
+            .args(args)
+            .env("TOOL_SDK_MAX_OUTPUT_LINES", variable)
+            .output()
+            .expect("the program runs");
+        let text = json(&output)["output"].as_str().expect("a text").to_owned();
+        text.lines().filter(|line| line.starts_with('f')).count()
+    };
+    assert_eq!(lines("", &[]), 5);
+    assert_eq!(lines("3", &[]), 3);
+    assert_eq!(lines("3", &["--output-lines", "2"]), 2);
+    for (args, words) in [
+        (["--output-lines", "0"], "--output-lines"),
+        (["--call-timeout", "soon"], "is not a duration such as 30s"),
+    ] {
+        let wrong = run(&[&["list"], &args[..]].concat());
+        assert_eq!(wrong.status.code(), Some(2));
+        assert!(err(&wrong).contains(words), "{}", err(&wrong));
+    }
+    let wrong = run_configured("outputs_max_age = \"3 weeks\"\ncapture_bytes = 0\n", &["list"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        err(&wrong).contains("`outputs_max_age`: `3 weeks` is not a duration"),
+        "{}",
+        err(&wrong)
+    );
+    assert!(err(&wrong).contains("`capture_bytes`: "), "{}", err(&wrong));
+}
+
+// F101, F103: calls are made as an agent and for a model sees and may make them.
+#[test]
+fn calls_are_made_for_an_agent_and_a_model() {
+    let config = "[agents.reader]\nonly = [\"read_*\", \"list_dir\"]\n\
+                  rules = [{ permission = \"read\", pattern = \"Cargo.toml\", action = \"deny\" }]\n";
+    let run = |args: &[&str]| run_configured(config, args);
+    let read = ["call", "read_file", "--path", "Cargo.toml"];
+    assert_eq!(run(&read).status.code(), Some(0));
+    let denied = run(&[&read[..], &["--agent", "reader"]].concat());
+    assert_eq!(denied.status.code(), Some(3), "{}", err(&denied));
+    let hidden = run(&["call", "--agent", "reader", "glob_files", "--pattern", "*"]);
+    assert_eq!(hidden.status.code(), Some(2), "{}", err(&hidden));
+    let unknown = run(&["check", "list_dir", "--agent", "raeder"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(err(&unknown).contains("the agents are reader"), "{}", err(&unknown));
+    // Models of one family get `apply_patch` in place of `edit_file`.
+    let hidden = run(&[
+        "call",
+        "edit_file",
+        r#"{"path": "a", "old_string": "x", "new_string": "y"}"#,
+        "--model",
+        "gpt-5",
+    ]);
+    assert_eq!(hidden.status.code(), Some(2));
+    assert!(err(&hidden).contains("there is no tool `edit_file`"), "{}", err(&hidden));
+}
+
+// F74
+#[test]
+fn rules_are_listed_by_scope() {
+    let listed = run_configured(
+        "deny = [\"read(*.env)\"]\n",
+        &["rules", "list", "--allow", "exec_command(git *)"],
+    );
+    assert_eq!(listed.status.code(), Some(0), "{}", err(&listed));
+    let text = out(&listed);
+    let user = text.find("\n  deny read(*.env)").expect("the rule of the file");
+    let session = text.find("session\n  allow exec_command(git *)  (--allow)").expect("the option");
+    assert!(user < session, "{text}");
+}
+
+// F188
+#[test]
+fn outputs_older_than_the_setting_are_removed() {
+    const DAY: std::time::Duration = std::time::Duration::from_hours(24);
+    let folder = tempfile::tempdir().expect("there is room");
+    let state = folder.path().join("state");
+    let run = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .arg("--state-dir")
+            .arg(&state)
+            .args(["--config", "/dev/null"])
+            .args(args)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("the program runs")
+    };
+    let cut = run(&["call", "grep_files", "--pattern", "fn", "--output-lines", "1"]);
+    assert_eq!(cut.status.code(), Some(0), "{}", err(&cut));
+    let kept = || {
+        let sessions = std::fs::read_dir(state.join("outputs")).expect("it is there");
+        let files = sessions.flatten().flat_map(|session| std::fs::read_dir(session.path()));
+        files.flatten().flatten().map(|file| file.path()).collect::<Vec<_>>()
+    };
+    let [file] = &*kept() else { panic!("{:?}", kept()) };
+    let written = std::time::SystemTime::now() - 4 * DAY;
+    let handle = std::fs::File::options().write(true).open(file).expect("it is there");
+    handle.set_modified(written).expect("it is ours");
+    run(&["call", "list_dir", "--path", "src"]);
+    assert_eq!(kept().len(), 1, "seven days by default");
+    // A program that ends earlier leaves the rest to the next one.
+    while !kept().is_empty() {
+        run(&["--outputs-max-age", "3d", "call", "list_dir", "--path", "src"]);
+    }
+}
+
+// F192
+#[cfg(unix)]
+#[test]
+fn the_output_of_a_command_is_captured_up_to_the_setting() {
+    let run = |bytes: &str| {
+        let cmd = "seq 1 20000";
+        let ran = run(&[
+            "--yes",
+            "--capture-bytes",
+            bytes,
+            "call",
+            "exec_command",
+            "--cmd",
+            cmd,
+            "--json",
+        ]);
+        assert_eq!(ran.status.code(), Some(0), "{}", err(&ran));
+        json(&ran)["output"].as_str().expect("a text").to_owned()
+    };
+    let (few, many) = (run("1000"), run("1000000"));
+    assert!(few.len() < 2000 && few.contains("\n20000"), "{} bytes", few.len());
+    assert!(many.len() > 10_000, "{} bytes", many.len());
+}
+
+// A list is JSON, or one item for each flag; the tool gets the same.
+#[test]
+fn lists_are_json_or_repeated_flags() {
+    let check = |args: &[&str]| {
+        let start = ["--config", "/dev/null", "check", "shell"];
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .args(start)
+            .args(args)
+            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+            .env("TOOL_SDK_VARIANTS", "shell=shell")
+            .output()
+            .expect("the program runs")
+    };
+    let whole = check(&["--command", r#"["git","status"]"#]);
+    let repeated = check(&["--command", "git", "--command", "status"]);
+    assert_eq!(whole.status.code(), Some(0), "{}", err(&whole));
+    assert_eq!(json(&whole)["fingerprint"], json(&repeated)["fingerprint"]);
+    let wrong = check(&["--command", "git", "status"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(err(&wrong).contains("as in `--command status`"), "{}", err(&wrong));
+}
+
+// F8: an image reaches people, too.
+#[test]
+fn images_are_saved_in_a_folder() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let image = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
+    std::fs::write(folder.path().join("dot.png"), image).expect("there is room");
+    let out = folder.path().join("out");
+    let saved = run_in(
+        folder.path(),
+        &["call", "read_file", "--path", "dot.png", "--save", out.to_str().expect("UTF-8")],
+    );
+    assert_eq!(saved.status.code(), Some(0), "{}", err(&saved));
+    let path = out.join("dot.png");
+    assert!(err(&saved).contains(path.to_str().expect("UTF-8")), "{}", err(&saved));
+    assert_eq!(std::fs::read(path).expect("it is there"), image);
+}
+
+// The completions know the tools, and each command has a manual page.
+#[test]
+fn completions_and_manual_pages_are_generated() {
+    let completions = run(&["completions", "bash"]);
+    assert_eq!(completions.status.code(), Some(0), "{}", err(&completions));
+    let script = out(&completions);
+    assert!(script.contains("read_file") && script.contains("--max-output"), "{script:.300}");
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("completions.bash");
+    std::fs::write(&file, &script).expect("there is room");
+    let syntax = Command::new("bash").arg("-n").arg(&file).output().expect("bash runs");
+    assert!(syntax.status.success(), "{}", err(&syntax));
+    let pages = run(&["man", folder.path().to_str().expect("UTF-8")]);
+    assert_eq!(pages.status.code(), Some(0), "{}", err(&pages));
+    let page = std::fs::read_to_string(folder.path().join("tool-std-serve-mcp.1"));
+    assert!(page.expect("it is there").contains("\\-\\-http"));
+}
+
 // F2, F38: invalid arguments are explained, with what to send instead.
 #[test]
 fn wrong_arguments_are_explained() {

@@ -22,7 +22,8 @@ use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{
-    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, schema, serve, show, style,
+    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, rules, schema, serve, setup,
+    shell_files, show, style, usage_hints,
 };
 
 /// How long the program waits at its end for file changes in progress.
@@ -170,13 +171,16 @@ impl App {
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {
+            stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: terminal,
             stderr_is_terminal: live,
             env: &|name| std::env::var_os(name),
             current_dir: std::env::current_dir().unwrap_or_default(),
+            program_path: std::env::current_exe().ok(),
             columns: super::terminal_columns(),
             ..Io::new(&mut stdin, &mut stdout, &mut stderr)
         };
+        io.log_setup = Some(super::start_logs);
         io.console = super::process_console(style::is_dumb_terminal(&io));
         let code = self.run(std::env::args_os(), &mut io);
         // Abandoned work must not leave a file partly written.
@@ -192,13 +196,18 @@ impl App {
         let program = program_name(args.next());
         let args = rewrite_help_command(args.collect(), &args::program_command(&program));
         let json = args.iter().any(|word| word == "--json");
+        let color = style::ColorChoice::from_words(&args, io);
         let mut stdout = BrokenPipeWriter::new(io.stdout);
         let mut io = Io {
+            stdin_is_terminal: io.stdin_is_terminal,
             stdout_is_terminal: io.stdout_is_terminal,
             stderr_is_terminal: io.stderr_is_terminal,
             columns: io.columns,
             env: io.env,
             current_dir: io.current_dir.clone(),
+            program_path: io.program_path.clone(),
+            color,
+            log_setup: io.log_setup,
             console: io.console.clone(),
             ..Io::new(io.stdin, &mut stdout, io.stderr)
         };
@@ -210,7 +219,10 @@ impl App {
                 .build_command(&program)
                 .term_width(io.help_width())
                 .try_get_matches_from(args)
-                .map_err(CommandError::from)
+                .map_err(|error| {
+                    let tools = || self.base_toolset();
+                    usage_hints::add_suggestion(error, &program, tools).into()
+                })
                 .and_then(|matches| self.run_command(&program, &matches, &mut io)),
         };
         exit::report_result(result, json, &mut io)
@@ -232,6 +244,13 @@ impl App {
             // Their options go on after the name of the tool.
             Some(("call", sub)) => return call::run(self, program, matches, sub, io),
             Some(("check", sub)) => return check::run(self, program, matches, sub, io),
+            Some(("completions", sub)) => {
+                let (command, tools) = (self.build_command(program), self.base_toolset());
+                return shell_files::print_completions(command, program, &tools, sub, io);
+            }
+            Some(("man", sub)) => {
+                return shell_files::write_manual(self.build_command(program), sub, io);
+            }
             _ => {}
         }
         let settings = &Settings::load(&args::option_levels(matches), io)?;
@@ -251,10 +270,14 @@ impl App {
                 schema::run(program, tools, sub, io)
             }
             Some(("approvals", sub)) => approvals::run(settings, sub, io),
+            Some(("rules", sub)) => rules::run(&self.build_toolset(settings)?, sub, io),
             Some(("doctor", sub)) => doctor::run(settings, sub, io),
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
             Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),
             Some(("serve", sub)) => serve::run(self, program, settings, sub, io),
+            Some(("setup", sub)) => {
+                setup::run(program, settings, &args::option_levels(matches), sub, io)
+            }
             _ => Err(CommandError::usage("a command is missing")
                 .hint(format_args!("try `{program} --help`"))),
         }

@@ -11,16 +11,18 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use tool_sdk_core::{Definition, Mode, provider::Dialect};
+use tool_sdk_core::{Action, Definition, Mode, provider::Dialect};
 use tool_sdk_process::sandbox;
 
+use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{mcp, serve, style};
+use super::{mcp, rules, serve, settings, setup, shell_files, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
 pub(super) const CATEGORY: &str = "category";
 pub(super) const CHECK: &str = "check";
+pub(super) const COLOR: &str = "color";
 pub(super) const CONFIG: &str = "config";
 pub(super) const EVENTS: &str = "events";
 pub(super) const ID: &str = "id";
@@ -38,9 +40,11 @@ pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SANDBOX: &str = "sandbox";
 pub(super) const SANDBOX_AUTO_ALLOW: &str = "sandbox-auto-allow";
 pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
+pub(super) const SAVE: &str = "save";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const SELF_TEST: &str = "self-test";
 pub(super) const STATE_DIR: &str = "state-dir";
+pub(super) const VERBOSE: &str = "verbose";
 pub(super) const WRITE: &str = "write";
 pub(super) const YES: &str = "yes";
 
@@ -49,22 +53,34 @@ pub(super) const UNBREAKABLE: &str = "\u{a0}";
 
 /// Names of program options. A tool parameter of such a name gets the flag `--arg-NAME`.
 pub(super) const RESERVED: &[&str] = &[
+    "agent",
     "allow",
+    "approval-timeout",
     "ask",
+    "call-timeout",
+    "capture-bytes",
+    "color",
     "config",
     "deny",
     "events",
     "help",
     "json",
     "mode",
+    "model",
     "no-input",
     "no-safe-commands",
+    "output-bytes",
+    "output-lines",
+    "output-tokens",
+    "outputs-max-age",
     "root",
     "safe-commands",
     "sandbox",
     "sandbox-auto-allow",
     "sandbox-level",
+    "save",
     "state-dir",
+    "verbose",
     "yes",
 ];
 
@@ -85,10 +101,13 @@ pub(super) fn program_command(program: &str) -> Command {
                 check_command(program),
                 batch_command(),
                 approvals_command(),
+                rules::build_command(),
                 doctor_command(),
             ])
             .subcommands(mcp::build_command(program))
-            .subcommands(serve::build_command()),
+            .subcommands(serve::build_command())
+            .subcommands(setup::build_command(program))
+            .subcommands([shell_files::completions_command(program), shell_files::man_command()]),
     )
 }
 
@@ -218,12 +237,21 @@ impl ToolVerb {
     }
 
     fn extra_args(self) -> Vec<Arg> {
-        match self {
+        let mut args = match self {
             Self::Call => {
-                vec![events_flag(), json_flag("Print one JSON value: the result or the error")]
+                vec![
+                    events_flag(),
+                    json_flag("Print one JSON value: the result or the error"),
+                    folder_arg(
+                        SAVE,
+                        "Save images and other attachments of the result in this folder",
+                    ),
+                ]
             }
             Self::Check => vec![json_flag("Print the decision as JSON")],
-        }
+        };
+        args.extend(caller_args());
+        args
     }
 }
 
@@ -267,7 +295,8 @@ fn batch_command() -> Command {
                     .value_parser(value_parser!(OsString)),
                 events_flag(),
                 json_flag("Print one JSON array"),
-            ]),
+            ])
+            .args(caller_args()),
     )
 }
 
@@ -312,6 +341,7 @@ pub(super) fn with_globals(command: Command) -> Command {
     let levels = sandbox::SandboxLevel::ALL.iter().map(|level| level.as_str());
     let levels =
         PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::SandboxLevel>());
+    let command = command.args(settings::limit_options());
     command.args([
         folder_arg(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)
@@ -350,6 +380,11 @@ pub(super) fn with_globals(command: Command) -> Command {
             .help_heading(HEADING),
         folder_arg(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
+        value_arg(COLOR, "WHEN", "Whether to use colours; `auto` obeys NO_COLOR [env: TOOL_SDK_COLOR] [default: auto]")
+            .value_parser(PossibleValuesParser::new(style::ColorChoice::ALL.map(style::ColorChoice::as_str)))
+            .help_heading(HEADING),
+        switch_arg(VERBOSE, "Print more on standard error: logs of MCP servers, whole definitions [env: TOOL_SDK_VERBOSE]")
+            .help_heading(HEADING),
     ])
 }
 
@@ -366,7 +401,67 @@ pub(super) fn last_option<T>(levels: &[&ArgMatches], option: &str) -> Option<T>
 where
     T: Clone + Send + Sync + 'static,
 {
-    levels.iter().rev().find_map(|matches| matches.get_one::<T>(option)).cloned()
+    // Some options exist for some commands only.
+    let given = |matches: &&ArgMatches| matches.try_get_one::<T>(option).ok().flatten().cloned();
+    levels.iter().rev().find_map(given)
+}
+
+/// Returns the program options as words for another command line, without the roots. `to_text`
+/// renders paths.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "no client starts the program"))]
+pub(super) fn repeat_options(
+    levels: &[&ArgMatches],
+    to_text: impl Fn(&PathBuf) -> Result<String>,
+) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    for rule in levels.iter().flat_map(|matches| rule_options(matches)) {
+        words.extend([format!("--{}", rule.0), rule.1.clone()]);
+    }
+    let mode = last_option::<Mode>(levels, MODE).map(Mode::as_str);
+    let sandbox = last_option(levels, SANDBOX).map(sandbox::SandboxMode::as_str);
+    let level = last_option(levels, SANDBOX_LEVEL).map(sandbox::SandboxLevel::as_str);
+    for (option, value) in [(MODE, mode), (SANDBOX, sandbox), (SANDBOX_LEVEL, level)] {
+        words.extend(value.into_iter().flat_map(|value| [format!("--{option}"), value.to_owned()]));
+    }
+    for option in [CONFIG, STATE_DIR] {
+        if let Some(path) = last_option::<PathBuf>(levels, option) {
+            words.extend([format!("--{option}"), to_text(&path)?]);
+        }
+    }
+    for switch in [YES, NO_INPUT, SAFE_COMMANDS, NO_SAFE_COMMANDS] {
+        if levels.iter().any(|matches| matches.get_flag(switch)) {
+            words.push(format!("--{switch}"));
+        }
+    }
+    Ok(words)
+}
+
+/// Returns the rules among the options, in their order.
+pub(super) fn rule_options(matches: &ArgMatches) -> Vec<(Action, &String)> {
+    let mut given = Vec::new();
+    for action in [Action::Allow, Action::Ask, Action::Deny] {
+        let texts = matches.get_many::<String>(action.as_str()).into_iter().flatten();
+        let places = matches.indices_of(action.as_str()).into_iter().flatten();
+        given.extend(places.zip(texts).map(|(place, text)| (place, action, text)));
+    }
+    given.sort_by_key(|(place, ..)| *place);
+    given.into_iter().map(|(_, action, text)| (action, text)).collect()
+}
+
+/// The options that say for which model and agent calls are made.
+pub(super) fn caller_args() -> [Arg; 2] {
+    [
+        value_arg(
+            MODEL,
+            "M",
+            "The model that calls: its tools, with its schemas [env: TOOL_SDK_MODEL]",
+        ),
+        value_arg(
+            AGENT,
+            "A",
+            "The agent that calls: its tools, rules and mode [env: TOOL_SDK_AGENT]",
+        ),
+    ]
 }
 
 /// The options that filter the toolset.
@@ -378,7 +473,7 @@ fn audience_args() -> [Arg; 3] {
     ]
 }
 
-fn json_flag(help: &'static str) -> Arg {
+pub(super) fn json_flag(help: &'static str) -> Arg {
     switch_arg(JSON, help)
 }
 
@@ -391,7 +486,7 @@ fn switch_arg(name: &'static str, help: &'static str) -> Arg {
     long_arg(name, help).action(ArgAction::SetTrue).overrides_with(name)
 }
 
-fn value_arg(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+pub(super) fn value_arg(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
     long_arg(name, help).value_name(placeholder)
 }
 

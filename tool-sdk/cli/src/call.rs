@@ -1,14 +1,16 @@
 //! The command `call`: runs one tool through the pipeline and prints its result.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use tool_sdk_core::{AttachmentData, ErrorKind, Outcome, Output};
+use tool_sdk_core::{AttachmentData, ErrorKind, Outcome, Output, ToolError};
 
 use super::args::{self, ToolVerb};
+use super::call_environment::FinishedCall;
 use super::call_request::CallRequest;
 use super::exit::CommandError;
-use super::{App, Io, exit, json_output, style};
+use super::{App, Io, attachments, exit, json_output, style};
 
 /// Runs `call`. `top` holds the options before the command, `matches` those between the command
 /// and the tool's name.
@@ -20,13 +22,19 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = CallRequest::from_matches(program, ToolVerb::Call, top, matches)?;
+    let folder = request.save_folder().map(|folder| io.resolve_path(folder));
     match (call_tool(app, program, &request, io), request.has_switch(args::JSON)) {
-        (Ok((tool, outcome)), true) => {
-            let (document, code) = json_output::outcome_document(&tool, &outcome);
+        (Ok((tool, finished)), true) => {
+            let saved = save_attachments(&finished.outcome, folder.as_deref())?;
+            let (mut document, code) = json_output::outcome_document(&tool, &finished.outcome);
+            json_output::add_saved_paths(&mut document, &saved);
             writeln!(io.stdout, "{document}")?;
             Ok(code)
         }
-        (Ok((tool, outcome)), false) => print_outcome(program, &tool, outcome, io),
+        (Ok((tool, finished)), false) => {
+            let saved = save_attachments(&finished.outcome, folder.as_deref())?;
+            print_outcome(program, &tool, finished, &saved, io)
+        }
         (Err(failure), true) => {
             // A call that was never made is reported like one that failed; help stays text.
             let (code, error) = failure.into_tool_error()?;
@@ -44,23 +52,45 @@ fn call_tool(
     program: &str,
     request: &CallRequest<'_>,
     io: &mut Io<'_>,
-) -> exit::Result<(String, Outcome)> {
+) -> exit::Result<(String, FinishedCall)> {
     let ready = request.prepare(app, program, io)?;
-    let outcome = ready.environment.call(ready.call, request.emits_events(), io)?;
-    Ok((ready.tool, outcome))
+    let finished = ready.environment.call(ready.call, request.emits_events(), io)?;
+    Ok((ready.tool, finished))
 }
 
-fn print_outcome(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {
-    let error = match outcome.result {
+/// Returns the output of a call, also of one that failed.
+fn outcome_output(outcome: &Outcome) -> Option<&Output> {
+    outcome.result.as_ref().map_or_else(ToolError::output, Some)
+}
+
+/// Saves the attachments if there is a folder for them.
+fn save_attachments(
+    outcome: &Outcome,
+    folder: Option<&Path>,
+) -> exit::Result<Vec<Option<PathBuf>>> {
+    match (outcome_output(outcome), folder) {
+        (Some(output), Some(folder)) => attachments::save_attachments(output, folder),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn print_outcome(
+    program: &str,
+    tool: &str,
+    finished: FinishedCall,
+    saved: &[Option<PathBuf>],
+    io: &mut Io<'_>,
+) -> exit::Result {
+    let error = match finished.outcome.result {
         Ok(output) => {
-            print_output(&output, io)?;
+            print_output(&output, &finished.live_output, saved, io)?;
             return Ok(0);
         }
         Err(error) => error,
     };
     let wrong_arguments = error.kind() == ErrorKind::InvalidArgs;
     if let Some(output) = error.output() {
-        print_attachments(output, io);
+        print_attachments(output, saved, io);
     }
     let code = exit::report_result(
         Err(CommandError::new(exit::exit_code(error.kind()), error)),
@@ -73,27 +103,54 @@ fn print_outcome(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -
     Ok(code)
 }
 
-fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
+/// Prints the text of the result. On a terminal, a part at its end that was shown while the tool
+/// ran is not printed again, and a diff is shown below.
+fn print_output(
+    output: &Output,
+    live_output: &str,
+    saved: &[Option<PathBuf>],
+    io: &mut Io<'_>,
+) -> io::Result<()> {
     let text = output.as_text();
+    let text = match text.trim_end().strip_suffix(live_output.trim_end()) {
+        Some(rest) if io.stdout_is_terminal && !live_output.trim_end().is_empty() => rest,
+        _ => text,
+    };
     // Control characters in tool output must not reach the terminal.
     let text = if io.stdout_is_terminal { style::escape_text(text) } else { text.into() };
     io.stdout.write_all(text.as_bytes())?;
     if !text.is_empty() && !text.ends_with('\n') {
         writeln!(io.stdout)?;
     }
+    if io.stdout_is_terminal {
+        print_diff(output, io)?;
+    }
     io.stdout.flush()?;
-    print_attachments(output, io);
+    print_attachments(output, saved, io);
     Ok(())
 }
 
-fn print_attachments(output: &Output, io: &mut Io<'_>) {
-    for attachment in output.attachments() {
+/// Prints the diff of a result that has one.
+fn print_diff(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
+    let style = style::TextStyle::for_stdout(io);
+    let diff = output.display_data().and_then(|display| display.get("unified")?.as_str());
+    for line in diff.into_iter().flat_map(str::lines) {
+        writeln!(io.stdout, "{}", style.diff_line(line, &style::escape_text(line)))?;
+    }
+    Ok(())
+}
+
+/// Lists the attachments, each with the path under which it was saved.
+fn print_attachments(output: &Output, saved: &[Option<PathBuf>], io: &mut Io<'_>) {
+    for (nth, attachment) in output.attachments().iter().enumerate() {
         let name = attachment.name.as_deref().unwrap_or("unnamed");
         let place = match &attachment.data {
             AttachmentData::Bytes(bytes) => format!("{} bytes", bytes.len()),
             AttachmentData::Uri(uri) => uri.clone(),
         };
-        let line = format!("attachment: {name} ({}, {place})", attachment.mime);
+        let path = saved.get(nth).and_then(Option::as_ref);
+        let path = path.map(|path| format!(" saved as {}", path.display())).unwrap_or_default();
+        let line = format!("attachment: {name} ({}, {place}){path}", attachment.mime);
         io.print_stderr(style::sanitize_text(&line));
     }
 }
@@ -144,6 +201,39 @@ mod tests {
         let ran = run(&["--yes", "call", "kinds", "{}"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, "{}\n"));
         assert_eq!(ran.err, "attachment: dot.png (image/png, 3 bytes)\n");
+    }
+
+    // F192
+    #[test]
+    fn a_call_ends_at_the_time_limit_of_the_user() {
+        let definition = crate::test_support::make_definition("wait", json!({}));
+        let wait =
+            tool_sdk_core::DynamicTool::new(definition, |_: Value, _: tool_sdk_core::Context| {
+                std::future::pending::<&'static str>()
+            });
+        let registry = tool_sdk_core::Registry::builder().add(wait).build().unwrap();
+        let ran = crate::test_support::run_registry(
+            registry,
+            &["--yes", "--call-timeout", "20ms", "call", "wait"],
+        );
+        assert_eq!(ran.code, exit::ENDED_EARLY, "{}", ran.err);
+    }
+
+    #[test]
+    fn attachments_are_saved_in_a_folder() {
+        let setting = TestCli::default();
+        let path = setting.folder.path().join("out/dot.png");
+        let ran = setting.run(&["--yes", "call", "kinds", "{}", "--save", "out"]);
+        let saved =
+            format!("attachment: dot.png (image/png, 3 bytes) saved as {}\n", path.display());
+        assert_eq!((ran.code, ran.out.as_str(), ran.err), (0, "{}\n", saved));
+        assert_eq!(std::fs::read(&path).unwrap(), [0; 3]);
+        let ran = setting.run(&["--yes", "call", "--save", "out", "kinds", "{}", "--json"]);
+        let again = setting.folder.path().join("out/dot-1.png");
+        assert_eq!(parse(&ran)["attachments"][0]["path"], again.to_str().unwrap());
+        let file = setting.write_text("file", "");
+        let ran = setting.run(&["--yes", "call", "kinds", "{}", "--save", &file]);
+        assert!(ran.code == 1 && ran.err.contains("cannot save an attachment"), "{}", ran.err);
     }
 
     #[test]

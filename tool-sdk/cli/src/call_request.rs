@@ -5,6 +5,7 @@
 //! tool is found.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::ArgMatches;
 use tool_sdk_core::{Call, CallId, Definition, Fault, InvalidArgs, RawArgs, Toolset, ToolsetView};
@@ -67,6 +68,12 @@ impl<'m> CallRequest<'m> {
             None => self.args_after_name.iter().any(|word| *word == *format!("--{switch}")),
         };
         is_after || self.before[1].get_flag(switch)
+    }
+
+    /// Returns the folder of `--save`.
+    pub(super) fn save_folder(&self) -> Option<PathBuf> {
+        let levels: Vec<_> = self.before[1..].iter().copied().chain(&self.after).collect();
+        args::last_option(&levels, args::SAVE)
     }
 
     /// Resolves the settings, parses the words, and builds what the call runs in.

@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn warns_of_unmatched_rules() {
         let ran = run(&["check", "--deny", "kidns(*)", "--ask", "kinds", "kinds", "--json"]);
-        let warning = "warning: the rule `deny kidns` (--deny) matches no tool\n";
+        let warning =
+            "warning: the rule `deny kidns` (--deny) matches no tool; did you mean `kinds`?\n";
         assert_eq!((ran.code, ran.err.as_str()), (0, warning));
         let checked: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(checked["unmatched_rules"][0]["permission"], "kidns");
@@ -155,7 +156,8 @@ mod tests {
         );
         let ran = setting.run(&["--config", &config, "check", "kinds", "{}"]);
         let told: Vec<_> = ran.err.lines().collect();
-        let of_agent = "warning: the rule `deny kidns` (agents.reader) matches no tool";
+        let of_agent =
+            "warning: the rule `deny kidns` (agents.reader) matches no tool; did you mean `kinds`?";
         assert_eq!(told.last(), Some(&of_agent), "{}", ran.err);
         assert_eq!(told.len(), 2, "{}", ran.err);
         let how = "the argument `text`: write it with `argument = \"text\"` beside the pattern";

@@ -8,10 +8,10 @@ use std::io::Write;
 use serde_json::Value;
 use tool_sdk_core::{
     CallId, EventKind, Subscription, ToolEvent,
-    internal::{spell_hidden, wrap_rows},
+    internal::{frame_text, spell_hidden, wrap_rows},
 };
 
-use super::style;
+use super::style::{self, TextStyle};
 use super::terminal::TerminalLock;
 
 /// A subscription to events, and the format in which they are printed.
@@ -25,7 +25,7 @@ pub(super) enum EventFormat {
     /// One JSON line per event.
     Json,
     /// A progress line on a terminal.
-    Progress(ProgressLine),
+    Progress(Box<ProgressLine>),
     /// Only warnings.
     Warnings,
 }
@@ -46,17 +46,22 @@ impl EventPrinter {
         events: Subscription,
         lock: TerminalLock,
         columns: Option<u16>,
+        style: TextStyle,
     ) -> Self {
-        Self { events, format: EventFormat::Progress(ProgressLine::new(lock, columns)) }
+        Self {
+            events,
+            format: EventFormat::Progress(Box::new(ProgressLine::new(lock, columns, style))),
+        }
     }
 
-    /// Prints the remaining events.
-    pub(super) fn finish(mut self, stderr: &mut dyn Write) {
+    /// Prints the remaining events, and returns the output of tools that was shown.
+    pub(super) fn finish(mut self, stderr: &mut dyn Write) -> String {
         while let Some(event) = self.events.try_recv() {
             self.format.print_event(&event, stderr);
         }
-        if let EventFormat::Progress(live) = self.format {
-            live.finish(stderr);
+        match self.format {
+            EventFormat::Progress(live) => live.finish(stderr),
+            EventFormat::Json | EventFormat::Warnings => String::new(),
         }
     }
 }
@@ -91,8 +96,13 @@ pub(super) struct ProgressLine {
     headlines: HashMap<CallId, String>,
     /// The call with the latest event, and its line.
     current: Option<(CallId, String)>,
-    /// Lines of finished calls, to be written when no prompt is shown.
+    /// Lines of finished calls and of their output, to be written when no prompt is shown.
     ended: String,
+    /// The output of each running call after its last line end.
+    unfinished_lines: HashMap<CallId, String>,
+    /// The output of calls that was shown, up to a limit.
+    live_output: String,
+    style: TextStyle,
     is_drawn: bool,
     /// The width of the terminal, to which warnings are wrapped.
     columns: u16,
@@ -101,7 +111,7 @@ pub(super) struct ProgressLine {
 }
 
 impl ProgressLine {
-    fn new(terminal_lock: TerminalLock, columns: Option<u16>) -> Self {
+    fn new(terminal_lock: TerminalLock, columns: Option<u16>, style: TextStyle) -> Self {
         // Two columns less, for the ellipsis and a free column.
         let width = columns.map_or(MAX_LINE, |all| usize::from(all).saturating_sub(2));
         let (headlines, ended) = (HashMap::new(), String::new());
@@ -110,6 +120,9 @@ impl ProgressLine {
             headlines,
             current: None,
             ended,
+            unfinished_lines: HashMap::new(),
+            live_output: String::new(),
+            style,
             is_drawn: false,
             columns: columns.unwrap_or(80),
             width: width.min(MAX_LINE),
@@ -128,7 +141,11 @@ impl ProgressLine {
                 }
                 self.set_current(event, "");
             }
-            EventKind::Progress { message, .. } => self.set_current(event, message),
+            EventKind::Progress { done, total, message } => {
+                let counts = progress_counts(*done, *total, self.width);
+                self.set_current_with(event, &counts, message);
+            }
+            EventKind::Output { text } => self.push_output(event, text),
             EventKind::Completed { elapsed_ms, .. } => self.push_ended(event, '✓', "", *elapsed_ms),
             EventKind::Failed(ending)
             | EventKind::Aborted(ending)
@@ -166,11 +183,47 @@ impl ProgressLine {
     }
 
     fn set_current(&mut self, event: &ToolEvent, message: &str) {
-        let line = format!("… {}  {message}", self.headline_for(event));
+        self.set_current_with(event, "", message);
+    }
+
+    /// Sets the current line. The counts are in front, so that a narrow terminal shows them.
+    fn set_current_with(&mut self, event: &ToolEvent, counts: &str, message: &str) {
+        let line = format!("… {counts}{}  {message}", self.headline_for(event));
         self.current = Some((event.call.clone(), fit_line(line.trim_end(), self.width)));
     }
 
+    /// Shows the whole lines of a tool's output, in the frame of foreign text.
+    fn push_output(&mut self, event: &ToolEvent, text: &str) {
+        let line = self.unfinished_lines.entry(event.call.clone()).or_default();
+        line.push_str(text);
+        let end = match line.rfind('\n') {
+            Some(end) => end + 1,
+            None if line.len() > MAX_UNFINISHED => line.len(),
+            None => return,
+        };
+        let whole: String = line.drain(..end).collect();
+        self.show_output(&whole);
+    }
+
+    fn show_output(&mut self, text: &str) {
+        for line in text.lines() {
+            let rows = wrap_rows(&frame_text(line), self.columns);
+            let rows = rows.lines().map(|row| format!("{}\n", self.style.dim(row)));
+            self.ended.extend(rows);
+        }
+        if self.live_output.len() + text.len() <= MAX_LIVE_OUTPUT {
+            self.live_output.push_str(text);
+        } else {
+            // No longer the whole output, so that nothing is left out of the result.
+            self.live_output.clear();
+            self.live_output.push('\0');
+        }
+    }
+
     fn push_ended(&mut self, event: &ToolEvent, mark: char, why: &str, elapsed_ms: u64) {
+        if let Some(rest) = self.unfinished_lines.remove(&event.call) {
+            self.show_output(&rest);
+        }
         let between = if why.is_empty() { "" } else { "  " };
         let line = format!("{mark} {}{between}{why}", self.headline_for(event));
         let _ =
@@ -182,13 +235,14 @@ impl ProgressLine {
     }
 
     /// Prints the last lines. All calls have ended, so a prompt that is still shown is abandoned.
-    fn finish(mut self, stderr: &mut dyn Write) {
+    fn finish(mut self, stderr: &mut dyn Write) -> String {
         self.current = None;
         if self.terminal_lock.try_acquire().is_none() {
             self.ended.insert(0, '\n');
             self.terminal_lock = TerminalLock::default();
         }
         self.redraw(stderr);
+        self.live_output
     }
 
     /// Writes finished lines and the current line, unless a prompt holds the terminal.
@@ -206,6 +260,27 @@ impl ProgressLine {
 
 /// The limit of a line in columns; with the elapsed time it fits into 80.
 const MAX_LINE: usize = 70;
+/// The length in bytes from which an output without a line end is shown.
+const MAX_UNFINISHED: usize = 4 << 10;
+/// The length in bytes up to which shown output is kept, to be left out of the printed result.
+const MAX_LIVE_OUTPUT: usize = 1 << 20;
+
+/// Formats how far a call is: a bar with both counts, the counts alone on a narrow terminal, or
+/// the steps done if the total is unknown.
+fn progress_counts(done: u64, total: Option<u64>, width: usize) -> String {
+    const BAR: u64 = 10;
+    const NARROW: usize = 40;
+    match total.filter(|total| *total > 0) {
+        None if done == 0 => String::new(),
+        None => format!("{done}  "),
+        Some(total) if width < NARROW => format!("{done}/{total}  "),
+        Some(total) => {
+            let full = (u128::from(done.min(total)) * u128::from(BAR) / u128::from(total)) as usize;
+            let (full, rest) = ("#".repeat(full), "-".repeat(BAR as usize - full));
+            format!("[{full}{rest}] {done}/{total}  ")
+        }
+    }
+}
 
 /// Truncates the first line of a text to `width` columns and escapes control characters.
 fn fit_line(text: &str, width: usize) -> String {
@@ -236,7 +311,7 @@ fn format_elapsed(elapsed_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProgressLine, TerminalLock};
+    use super::{ProgressLine, TerminalLock, TextStyle, progress_counts};
     use crate::test_support::TestCli;
 
     /// Returns the terminal output of a command.
@@ -251,13 +326,24 @@ mod tests {
         lines.filter_map(|line| line.rsplit_once("  ")).map(|(line, _)| line).collect()
     }
 
+    #[test]
+    fn progress_counts_fit_the_terminal() {
+        assert_eq!(progress_counts(3, Some(10), 78), "[###-------] 3/10  ");
+        assert_eq!(progress_counts(30, Some(10), 78), "[##########] 30/10  ");
+        assert_eq!(progress_counts(u64::MAX, Some(u64::MAX), 20).len(), 43);
+        assert_eq!(progress_counts(3, Some(10), 20), "3/10  ");
+        assert_eq!(progress_counts(3, None, 78), "3  ");
+        assert_eq!(progress_counts(0, None, 78), "");
+        assert_eq!(progress_counts(1, Some(0), 78), "1  ");
+    }
+
     // F167, F173
     #[test]
     fn a_call_is_one_line_that_is_overwritten() {
         let screen = screen_of(&["call", "echo", "--text", "hi"]);
-        assert!(
-            screen.starts_with("… echo(text: hi)\r\x1b[2K… echo(text: hi)  saying it\r\x1b[2K✓")
-        );
+        assert!(screen.starts_with(
+            "… echo(text: hi)\r\x1b[2K… [##########] 1/1  echo(text: hi)  saying it\r\x1b[2K✓"
+        ));
         assert!(screen.ends_with(" ms\n"), "{screen:?}");
         assert_eq!(final_lines(&screen), ["✓ echo(text: hi)"]);
     }
@@ -314,7 +400,7 @@ mod tests {
     #[test]
     fn warning_is_shown_below_an_open_prompt() {
         let lock = TerminalLock::default();
-        let mut line = ProgressLine::new(lock.clone(), Some(40));
+        let mut line = ProgressLine::new(lock.clone(), Some(40), TextStyle::plain());
         let mut screen = Vec::new();
         let prompt = lock.try_acquire();
         line.print_warning(&format!("not stored {}", "x".repeat(30)), &mut screen);

@@ -1,5 +1,7 @@
 //! The JSON documents that describe the outcome of a call, for `--json` and `batch`.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use tool_sdk_core::{Attachment, AttachmentData, CallId, Outcome, Output, ToolError};
 
@@ -61,6 +63,16 @@ fn add_present<const N: usize>(document: &mut Value, members: [(&'static str, Op
     for (key, value) in members {
         if let Some(value) = value {
             document[key] = value;
+        }
+    }
+}
+
+/// Adds the paths under which attachments were saved.
+pub(super) fn add_saved_paths(document: &mut Value, paths: &[Option<PathBuf>]) {
+    let entries = document["attachments"].as_array_mut().into_iter().flatten();
+    for (entry, path) in entries.zip(paths) {
+        if let Some(path) = path {
+            entry["path"] = path.to_string_lossy().into();
         }
     }
 }

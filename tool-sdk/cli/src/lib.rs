@@ -8,19 +8,23 @@
 //! PROGRAM [--root DIR]… [--allow RULE]… [--ask RULE]… [--deny RULE]… [--mode MODE]
 //!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
 //!         [--sandbox MODE] [--sandbox-level LEVEL]
-//!         [--config FILE] [--state-dir DIR] COMMAND
+//!         [--config FILE] [--state-dir DIR] [--color WHEN] [--verbose] COMMAND
 //!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
 //!   show    NAME… [--json]
 //!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
-//!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
+//!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json] [--save DIR]
 //!   check   NAME [JSON | - | @FILE | --param value …] [--json]
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
+//!   rules   list [--scope S] [--json]
 //!   serve   mcp [--http ADDR | --http unix:PATH]
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
 //!           add NAME --url URL
+//!   setup   CLIENT [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
+//!   completions SHELL
+//!   man     DIR
 //! ```
 //!
 //! Program options are accepted before and after the command. They may also come from
@@ -45,6 +49,7 @@
 mod app;
 mod approvals;
 mod args;
+mod attachments;
 mod batch;
 mod call;
 mod call_environment;
@@ -67,6 +72,7 @@ mod mcp;
 mod mcp;
 #[cfg(feature = "mcp")]
 mod principals;
+mod rules;
 mod run_loop;
 mod schema;
 #[cfg(feature = "mcp")]
@@ -75,6 +81,12 @@ mod serve;
 #[path = "serve_disabled.rs"]
 mod serve;
 mod settings;
+#[cfg(feature = "mcp")]
+mod setup;
+#[cfg(not(feature = "mcp"))]
+#[path = "setup_disabled.rs"]
+mod setup;
+mod shell_files;
 mod show;
 mod signals;
 mod style;
@@ -84,6 +96,7 @@ mod test_support;
 mod tool_args;
 #[cfg(unix)]
 mod tty;
+mod usage_hints;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -93,6 +106,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use tool_sdk_core::Registry;
+use tracing::Level;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 pub use self::app::App;
 pub use self::terminal::Console;
@@ -121,6 +139,8 @@ pub struct Io<'a> {
     pub stdout: &'a mut dyn Write,
     /// The stream for errors, warnings and events.
     pub stderr: &'a mut dyn Write,
+    /// Whether `stdin` is a terminal, so that a server says what it waits for.
+    pub stdin_is_terminal: bool,
     /// Whether `stdout` is a terminal, so that colours may be used.
     pub stdout_is_terminal: bool,
     /// Whether `stderr` is a terminal, so that the progress of calls may be shown.
@@ -133,6 +153,13 @@ pub struct Io<'a> {
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
     /// The folder to which relative paths on the command line are resolved.
     pub current_dir: PathBuf,
+    /// The path of the program, by which another program can start it; its name if not known.
+    pub program_path: Option<PathBuf>,
+    /// When colours are used, from the options and the environment of the command line.
+    color: style::ColorChoice,
+    /// Starts to print the events of `tracing`, with `--verbose`. Only a process of its own has one,
+    /// because a process has one subscriber.
+    log_setup: Option<fn()>,
 }
 
 impl<'a> Io<'a> {
@@ -148,12 +175,16 @@ impl<'a> Io<'a> {
             stdin,
             stdout,
             stderr,
+            stdin_is_terminal: false,
             stdout_is_terminal: false,
             stderr_is_terminal: false,
             columns: None,
             console: None,
             env: &|_| None,
             current_dir: PathBuf::from("."),
+            program_path: None,
+            color: style::ColorChoice::Auto,
+            log_setup: None,
         }
     }
 }
@@ -174,8 +205,11 @@ impl Io<'_> {
         self.current_dir.join(path)
     }
 
-    /// Writes a line to standard error. Write errors are ignored.
+    /// Writes a line to standard error, with a coloured `error:`, `warning:` or `hint:`. Write
+    /// errors are ignored.
     fn print_stderr(&mut self, line: impl fmt::Display) {
+        let line = line.to_string();
+        let line = style::TextStyle::for_stderr(self).message(&line);
         let _ = writeln!(self.stderr, "{line}");
     }
 }
@@ -215,6 +249,19 @@ pub fn main() -> ExitCode {
 /// Starts its own async runtime, so it must not be called from async code.
 pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
     App::new(registry).run(args, io)
+}
+
+/// Prints the events of `tracing` on standard error from now on: those of this workspace up to the
+/// level `debug`, and warnings of other crates, whose details could hold secrets.
+fn start_logs() {
+    let ours = Targets::new().with_target("tool_", Level::DEBUG).with_default(Level::WARN);
+    let lines = tracing_subscriber::fmt::layer()
+        .without_time()
+        .with_ansi(false)
+        .with_writer(std::io::stderr)
+        .with_filter(ours);
+    // Fails if the program has a subscriber of its own, which then gets the events.
+    let _ = tracing_subscriber::registry().with(lines).try_init();
 }
 
 /// Returns the width of the terminal of this process.
@@ -302,6 +349,8 @@ mod tests {
             &["mcp", "list"],
             #[cfg(feature = "mcp")]
             &["serve", "mcp"],
+            #[cfg(feature = "mcp")]
+            &["setup", "cursor"],
         ] {
             for (wrong, words) in [
                 (["--root", "/no/such/folder"], "/no/such/folder"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -29,11 +29,21 @@ impl FromStr for ListenAddress {
         match text.strip_prefix(UNIX_PREFIX) {
             Some("") => Err("the path of the socket is missing"),
             Some(path) => Ok(Self::Unix(path.into())),
-            None => text
-                .parse()
-                .map(Self::Tcp)
-                .map_err(|_| "write an address such as `127.0.0.1:8080`, or `unix:PATH`"),
+            None => parse_socket_address(text).map(Self::Tcp).ok_or(
+                "write a port, an address such as `127.0.0.1:8080`, `localhost:8080` or \
+                 `[::1]:8080`, or `unix:PATH`",
+            ),
         }
+    }
+}
+
+/// Parses an address, a port of this machine, or `localhost` with a port. Other names are not
+/// looked up, because an address of every interface must be written as one.
+fn parse_socket_address(text: &str) -> Option<SocketAddr> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    match port.parse() {
+        Ok(port) => Some((Ipv4Addr::LOCALHOST, port).into()),
+        Err(_) => text.parse().ok(),
     }
 }
 
@@ -114,7 +124,17 @@ mod tests {
             socket.file_suffix(),
             "unix:/run/c/b".parse::<ListenAddress>().unwrap().file_suffix()
         );
-        for wrong in ["", "unix:", "unix", "localhost:80", "/run/a/b"] {
+        for (text, url) in [
+            ("8080", "http://127.0.0.1:8080/mcp"),
+            ("localhost:8080", "http://127.0.0.1:8080/mcp"),
+            ("[::1]:8080", "http://[::1]:8080/mcp"),
+            ("0.0.0.0:1", "http://0.0.0.0:1/mcp"),
+        ] {
+            assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), url);
+        }
+        for wrong in
+            ["", "unix:", "unix", "localhost", "example.com:80", ":80", "65536", "/run/a/b"]
+        {
             assert!(wrong.parse::<ListenAddress>().is_err(), "{wrong}");
         }
     }

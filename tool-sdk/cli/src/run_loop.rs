@@ -16,7 +16,8 @@ use super::signals;
 /// How long an aborted call may take to end.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs `work` and then `after` on a new runtime. An interrupt cancels `stop`.
+/// Runs `work` and then `after` on a new runtime. An interrupt cancels `stop`. Returns the value of
+/// `work`, and the output that was shown while it ran.
 ///
 /// Fails when `work` does not end in time after it was aborted.
 pub(super) fn run_calls<T: Send + 'static>(
@@ -25,7 +26,7 @@ pub(super) fn run_calls<T: Send + 'static>(
     stop: &CancellationToken,
     printer: EventPrinter,
     stderr: &mut dyn Write,
-) -> Result<T> {
+) -> Result<(T, String)> {
     let ended = block_on(run_with_events(work, after, stop, printer, stderr))?;
     ended.ok_or_else(|| {
         let error = ToolError::aborted("the call was aborted and did not end in time")
@@ -68,7 +69,7 @@ async fn run_with_events<T: Send + 'static>(
     stop: &CancellationToken,
     mut printer: EventPrinter,
     stderr: &mut dyn Write,
-) -> Option<T> {
+) -> Option<(T, String)> {
     let mut interrupt = pin!(wait_for_interrupt(Duration::MAX));
     let mut running = tokio::spawn(work);
     let ended = loop {
@@ -85,14 +86,15 @@ async fn run_with_events<T: Send + 'static>(
             ended = &mut running => break ended,
         }
     };
-    printer.finish(stderr);
+    let live_output = printer.finish(stderr);
     tokio::select! {
         biased;
         () = interrupt => {}
         () = after => {}
     }
     // The task is never aborted and the pipeline catches panics of tools, so this is a bug.
-    Some(ended.unwrap_or_else(|failure| resume_unwind(failure.into_panic())))
+    let value = ended.unwrap_or_else(|failure| resume_unwind(failure.into_panic()));
+    Some((value, live_output))
 }
 
 /// Waits for a shutdown signal, at most for `patience`.

@@ -15,6 +15,7 @@ use tool_sdk_core::{
 };
 use tool_sdk_http::{HttpOptions, Token, serve_http};
 use tool_sdk_mcp::Server;
+use tool_sdk_process::sandbox::SandboxMode;
 
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::exit::{CommandError, FAILED, Result};
@@ -40,13 +41,14 @@ pub(super) fn build_command() -> Option<Command> {
         .value_name("ADDR")
         .value_parser(value_parser!(ListenAddress))
         .help(
-            "Serve over HTTP at this address, such as 127.0.0.1:8080, or at the UNIX socket \
-             unix:PATH. Clients send the token that is in the variable TOOL_SDK_TOKEN, or the one \
+            "Serve over HTTP at this address, such as 8080, localhost:8080 or [::1]:8080, or at the \
+             UNIX socket unix:PATH. Clients send the token that is in the variable TOOL_SDK_TOKEN, or the one \
              that is generated without it",
         );
     let mcp = Command::new("mcp")
         .about("Serve over the Model Context Protocol, to the parent process or over HTTP")
-        .arg(http);
+        .arg(http)
+        .args(args::caller_args());
     Some(
         Command::new("serve")
             .about("Serve the tools to other programs")
@@ -67,6 +69,7 @@ pub(super) fn run(
         return Err(CommandError::usage("the name of a protocol is missing")
             .hint(format_args!("try `{program} serve --help`")));
     };
+    settings.check_broad_roots(program, "served", io)?;
     // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
     let servers = ConfiguredServers::load(settings, io)?;
@@ -77,6 +80,7 @@ pub(super) fn run(
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let server = Server::new(pipeline.clone(), session)
         .with_name(program, env!("CARGO_PKG_VERSION"))
+        .with_instructions(describe_settings(settings))
         .with_client_approvals(settings.prompt_mode != PromptMode::NoInput)
         .with_session_setup(move |session| readable.attach_to(session));
     let served = match matches.get_one::<ListenAddress>(HTTP) {
@@ -96,6 +100,14 @@ pub(super) fn run(
             run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
         }
         None => {
+            if io.stdin_is_terminal {
+                io.print_stderr(format_args!(
+                    "waiting for an MCP client on standard input; Ctrl-C ends the server\n\
+                     hint: clients start this command themselves: `{program} setup claude-code \
+                     --write` configures one, `{program} setup --help` names the others, and \
+                     `--http 8080` serves over HTTP"
+                ));
+            }
             let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
             run_loop::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
         }
@@ -103,6 +115,25 @@ pub(super) fn run(
     served.map(|()| 0).map_err(|error| {
         CommandError::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
     })
+}
+
+/// Describes for clients what the tools act on and what restricts them, also where nothing does.
+fn describe_settings(settings: &Settings) -> String {
+    let roots: Vec<String> =
+        settings.roots.iter().map(|it| format!("`{}`", it.display())).collect();
+    let sandbox = match (settings.sandbox.mode(), settings.sandbox.level()) {
+        (SandboxMode::Off, _) => "off, so a command can do what its user can".to_owned(),
+        (mode, level) => {
+            let network = if settings.sandbox.has_network() { "with" } else { "without" };
+            format!("{}, {}, {network} network", mode.as_str(), level.as_str())
+        }
+    };
+    style::sanitize_text(&format!(
+        "The tools act on {}. Permission mode: {}. Sandbox of commands: {sandbox}.",
+        roots.join(", "),
+        settings.mode.as_str()
+    ))
+    .into_owned()
 }
 
 /// Connects to the configured servers, and serves. Servers that connect within the head start are

@@ -1,6 +1,7 @@
 //! Text formatting for the terminal: styles, escaping of control characters, shell quoting.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 
 use super::Io;
 
@@ -10,14 +11,76 @@ pub(super) struct TextStyle {
     is_enabled: bool,
 }
 
-impl TextStyle {
-    /// Enables colours if standard output is a terminal and `NO_COLOR` is not set.
-    pub(super) fn for_stdout(io: &Io<'_>) -> Self {
-        Self {
-            is_enabled: io.stdout_is_terminal
-                && io.env_var("NO_COLOR").is_none()
-                && !is_dumb_terminal(io),
+/// When colours are used (`--color`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ColorChoice {
+    /// On a terminal that supports them, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorChoice {
+    pub(super) const ALL: [Self; 3] = [Self::Auto, Self::Always, Self::Never];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
         }
+    }
+
+    /// Returns the last `--color` among the words, or else that of the variable, before the words
+    /// are parsed, because errors in them are coloured, too. The parser reports invalid values.
+    pub(super) fn from_words(words: &[OsString], io: &Io<'_>) -> Self {
+        let mut given = io.env_var("TOOL_SDK_COLOR").and_then(|text| text.into_string().ok());
+        let mut words = words.iter().filter_map(|word| word.to_str()).take_while(|it| *it != "--");
+        while let Some(word) = words.next() {
+            match word.strip_prefix("--color") {
+                Some("") => given = words.next().map(str::to_owned),
+                Some(value) if value.starts_with('=') => given = Some(value[1..].to_owned()),
+                _ => {}
+            }
+        }
+        let choice = Self::ALL.into_iter().find(|choice| given.as_deref() == Some(choice.as_str()));
+        choice.unwrap_or_default()
+    }
+}
+
+impl TextStyle {
+    /// Returns the style for standard output.
+    pub(super) fn for_stdout(io: &Io<'_>) -> Self {
+        Self::for_stream(io.stdout_is_terminal, io)
+    }
+
+    /// Returns the style for standard error, and for prompts.
+    pub(super) fn for_stderr(io: &Io<'_>) -> Self {
+        Self::for_stream(io.stderr_is_terminal, io)
+    }
+
+    fn for_stream(is_terminal: bool, io: &Io<'_>) -> Self {
+        let is_enabled = match io.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                is_terminal && io.env_var("NO_COLOR").is_none() && !is_dumb_terminal(io)
+            }
+        };
+        Self { is_enabled }
+    }
+
+    /// The style without colours.
+    #[cfg(test)]
+    pub(super) const fn plain() -> Self {
+        Self { is_enabled: false }
+    }
+
+    /// The style with colours.
+    #[cfg(test)]
+    pub(super) const fn coloured() -> Self {
+        Self { is_enabled: true }
     }
 
     pub(super) fn bold<'t>(self, text: &'t str) -> Cow<'t, str> {
@@ -26,6 +89,37 @@ impl TextStyle {
 
     pub(super) fn dim<'t>(self, text: &'t str) -> Cow<'t, str> {
         self.wrap_code("2", text)
+    }
+
+    pub(super) fn warning<'t>(self, text: &'t str) -> Cow<'t, str> {
+        self.wrap_code("33", text)
+    }
+
+    /// Colours `row`, a part of the line `line` of a unified diff.
+    pub(super) fn diff_line(self, line: &str, row: &str) -> String {
+        let code = match line.as_bytes().first() {
+            _ if line.starts_with("--- ") || line.starts_with("+++ ") => "1",
+            Some(b'+') => "32",
+            Some(b'-') => "31",
+            Some(b'@') => "36",
+            _ => return row.to_owned(),
+        };
+        self.wrap_code(code, row).into_owned()
+    }
+
+    /// Colours the word with which a message for people starts.
+    pub(super) fn message(self, line: &str) -> Cow<'_, str> {
+        if !self.is_enabled {
+            return line.into();
+        }
+        let words = [("error:", "1;31"), ("warning:", "1;33"), ("hint:", "1;36"), ("cause:", "1")];
+        let paint = |line: &str| match words.iter().find(|(word, _)| line.starts_with(word)) {
+            Some((word, code)) => {
+                format!("{}{}", self.wrap_code(code, word), &line[word.len()..])
+            }
+            None => line.to_owned(),
+        };
+        line.split('\n').map(paint).collect::<Vec<_>>().join("\n").into()
     }
 
     fn wrap_code<'t>(self, code: &str, text: &'t str) -> Cow<'t, str> {
@@ -120,6 +214,15 @@ pub(super) fn first_sentence(text: &str) -> String {
     }
 }
 
+/// Cuts a line to this many characters, with an ellipsis.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have tables"))]
+pub(super) fn cut_line(line: &str, width: usize) -> String {
+    match line.char_indices().nth(width.saturating_sub(1)) {
+        Some((cut, last)) if cut + last.len_utf8() < line.len() => format!("{}…", &line[..cut]),
+        _ => line.to_owned(),
+    }
+}
+
 /// Quotes `text` as one word for a POSIX shell.
 pub(super) fn shell_quote(text: &str) -> Cow<'_, str> {
     let safe = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
@@ -183,5 +286,20 @@ mod tests {
         assert_eq!(style(false, "").bold("x"), "x");
         assert_eq!(style(true, "NO_COLOR").bold("x"), "x");
         assert_eq!(style(true, "TERM").bold("x"), "x");
+    }
+
+    #[test]
+    fn the_option_decides_over_terminal_and_environment() {
+        let choice = |words: &[&str], variable: &str| {
+            let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+            let env = |name: &str| (name == "TOOL_SDK_COLOR").then(|| variable.into());
+            let io = Io { env: &env, ..Io::new(&mut stdin, &mut out, &mut err) };
+            let words: Vec<OsString> = words.iter().map(Into::into).collect();
+            ColorChoice::from_words(&words, &io)
+        };
+        assert_eq!(choice(&["list"], ""), ColorChoice::Auto);
+        assert_eq!(choice(&["list", "--color", "always"], "never"), ColorChoice::Always);
+        assert_eq!(choice(&["--color=never", "list"], "always"), ColorChoice::Never);
+        assert_eq!(choice(&["list", "--", "--color=never"], "always"), ColorChoice::Always);
     }
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use serde_json::Value;
 use tool_sdk::process::{BackgroundCommand, ChildEnv, RunError};
-use tool_sdk::{Context, ResolvedPath, Resource, ToolError, Workspace, WorkspacePath};
+use tool_sdk::{
+    Context, ResolvedPath, Resource, ToolError, ToolSettings, Workspace, WorkspacePath,
+};
 use tool_shell_analysis::OpaqueReason;
 
 use super::analysis::CommandAnalysis;
@@ -247,7 +249,7 @@ pub(super) fn working_folder(
     Ok(folder)
 }
 
-/// Sets the folder that a command enters: the judged one, through its handle, so that a link that
+/// Sets how much output is held, and the folder that a command enters: the judged one, through its handle, so that a link that
 /// another process puts in its place is not followed.
 pub(super) fn enter_working_folder(
     command: BackgroundCommand,
@@ -255,6 +257,7 @@ pub(super) fn enter_working_folder(
     cx: &Context,
 ) -> Result<BackgroundCommand, ToolError> {
     let folder = working_folder(cx, workdir)?;
+    let command = command.output_limit(ToolSettings::from_session(cx.session()).capture_bytes);
     Ok(command.current_dir_handle(folder.open_dir_handle()?, folder.absolute_path()))
 }
 

@@ -255,7 +255,7 @@ async fn let_go(mut held: std::fs::File) {
 async fn nothing_outlives_the_pipeline_or_the_session() {
     let host = Host::open();
     let pipe = held(&host).await;
-    host.pipeline.close();
+    host.pipeline.close().await;
     let_go(pipe).await;
 
     let host = Host::open();

@@ -88,8 +88,8 @@ fn run_entries(
     let CallEnvironment { pipeline, session, cancel_token: stop, .. } = environment;
     let after = pipeline.clone();
     let work = async move { Batch::new(&pipeline).run(&session, calls).await };
-    let mut outcomes =
-        run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr)?.into_iter();
+    let (outcomes, _) = run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr)?;
+    let mut outcomes = outcomes.into_iter();
 
     let results = entries.into_iter().map(|entry| {
         let (document, code) = match entry.call_or_error {

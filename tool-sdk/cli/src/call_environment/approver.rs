@@ -31,7 +31,8 @@ pub(super) fn build_approver(
     match (answers, &io.console) {
         (PromptMode::AssumeYes, _) => Some(Arc::new(ApproveAll)),
         (PromptMode::Terminal, Some(console)) => {
-            Some(Arc::new(TerminalApprover::new(Arc::clone(console), lock.clone())))
+            let style = style::TextStyle::for_stderr(io);
+            Some(Arc::new(TerminalApprover::new(Arc::clone(console), lock.clone(), style)))
         }
         (PromptMode::Terminal, None) | (PromptMode::NoInput, _) => None,
     }

@@ -40,6 +40,13 @@ pub(super) struct CallEnvironment {
     patterns: Vec<(String, String)>,
 }
 
+/// A call that has ended.
+pub(super) struct FinishedCall {
+    pub(super) outcome: Outcome,
+    /// The output that was shown on the terminal while the tool ran.
+    pub(super) live_output: String,
+}
+
 impl CallEnvironment {
     /// Builds the environment. `tools` are those of the program, as the settings configure them.
     pub(super) fn build(
@@ -48,11 +55,23 @@ impl CallEnvironment {
         tools: Toolset,
         io: &mut Io<'_>,
     ) -> Result<Self> {
+        // The session decides about the agent of each call, but not about the model.
+        let tools = match &settings.model {
+            Some(model) => tools.for_session(&Session::new("cli").with_model(model.clone())),
+            None => tools,
+        };
         let mut pipeline = app
             .prepare_pipeline(Pipeline::new(tools))
-            .budget(settings.budget)
+            .budget(settings.limits.budget)
+            .outputs_max_age(settings.limits.outputs_max_age)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
+        if let Some(timeout) = settings.limits.call_timeout {
+            pipeline = pipeline.timeout(timeout);
+        }
+        if let Some(timeout) = settings.limits.approval_timeout {
+            pipeline = pipeline.approval_timeout(timeout);
+        }
         let writable = settings.writable.as_deref();
         if let Some(writable) = writable {
             for folder in writable.iter().filter(|folder| !folder.exists()) {
@@ -94,6 +113,7 @@ impl CallEnvironment {
             .with_service(settings.session_settings);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
         let session = readable.attach_to(session).with_service(sandbox);
+        let session = with_caller(session, settings, pipeline.toolset())?;
         let session = app.prepare_session(session).with_cancel(stop.clone());
         Ok(Self {
             pipeline,
@@ -112,12 +132,14 @@ impl CallEnvironment {
         call: Call<'static>,
         events: bool,
         io: &mut Io<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<FinishedCall> {
         let printer = self.event_printer(events, io);
         let Self { pipeline, session, cancel_token, .. } = self;
         let after = pipeline.clone();
         let work = async move { pipeline.call(&session, call).await };
-        run_loop::run_calls(work, after.finish(), &cancel_token, printer, io.stderr)
+        let (outcome, live_output) =
+            run_loop::run_calls(work, after.finish(), &cancel_token, printer, io.stderr)?;
+        Ok(FinishedCall { outcome, live_output })
     }
 
     /// Returns the tools that the session can use.
@@ -146,10 +168,30 @@ impl CallEnvironment {
                 self.pipeline.subscribe(),
                 self.terminal_lock.clone(),
                 io.columns,
+                style::TextStyle::for_stderr(io),
             ),
             (false, false) => EventPrinter::warnings_only(self.pipeline.subscribe()),
         }
     }
+}
+
+/// Sets the model and the agent of the settings. Fails for an unknown agent, which could call every
+/// tool.
+fn with_caller(mut session: Session, settings: &Settings, tools: &Toolset) -> Result<Session> {
+    if let Some(model) = &settings.model {
+        session = session.with_model(model.clone());
+    }
+    let Some(agent) = &settings.agent else { return Ok(session) };
+    if !tools.has_agent(agent) {
+        let known: Vec<String> = tools.agent_views().into_iter().filter_map(|it| it.0).collect();
+        let hint = match &*known {
+            [] => "the configuration has none; `[agents.NAME]` adds one".to_owned(),
+            known => format!("the agents are {}", known.join(", ")),
+        };
+        let agent = agent.escape_debug();
+        return Err(CommandError::usage(format_args!("there is no agent `{agent}`")).hint(hint));
+    }
+    Ok(session.with_agent(agent.clone()))
 }
 
 /// Opens the audit log.

@@ -4,10 +4,11 @@
 //! cannot write them, and tools need approval.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tool_sdk_core::{
     Session,
-    internal::{RETENTION, is_sweep_due, sweep_outputs},
+    internal::{is_sweep_due, sweep_outputs},
     prepare_outputs,
 };
 use tool_sdk_process::sandbox::SandboxPolicy;
@@ -35,7 +36,7 @@ impl ProtectedWorkspace {
         }
         if let Some(dir) = &settings.state_dir {
             let outputs = dir.join("outputs");
-            sweep_if_due(&outputs);
+            sweep_if_due(&outputs, settings.limits.outputs_max_age);
             folders.output_dir = Some(outputs);
             folders = folders.protect(dir);
         }
@@ -91,9 +92,9 @@ impl SessionWorkspace {
 
 /// Removes old stored outputs on a background thread, at most once an hour. If the program ends
 /// earlier, the next one continues.
-fn sweep_if_due(folder: &Path) {
+fn sweep_if_due(folder: &Path, max_age: Duration) {
     if is_sweep_due(folder) {
         let folder = folder.to_owned();
-        drop(std::thread::spawn(move || sweep_outputs(&folder, RETENTION)));
+        drop(std::thread::spawn(move || sweep_outputs(&folder, max_age)));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tool_sdk_core::{
     Action, Pipeline, Rule, Tool, ToolsetView,
-    internal::{any_forbids_tool, nearly_names_argument, tools_without_argument},
+    internal::{any_forbids_tool, closest_name, nearly_names_argument, tools_without_argument},
 };
 use tool_sdk_hooks::ExternalHooks;
 
@@ -88,10 +88,18 @@ fn unmatched_reason(
     if may_come(rule) {
         return None;
     }
-    Some(match rule.argument {
-        Some(_) => "matches no argument of any tool".to_owned(),
-        None => "matches no tool".to_owned(),
+    Some(match (closest_permission(rule.permission.as_str(), tools), &rule.argument) {
+        (Some(close), _) => format!("matches no tool; did you mean `{close}`?"),
+        (None, Some(_)) => "matches no argument of any tool".to_owned(),
+        (None, None) => "matches no tool; `list` names the tools".to_owned(),
     })
+}
+
+/// Returns the permission or the name of a tool that is most likely meant by an unknown one.
+fn closest_permission<'t>(name: &str, tools: &'t [Arc<dyn Tool>]) -> Option<&'t str> {
+    let definitions = tools.iter().map(|tool| tool.definition());
+    let known: Vec<&str> = definitions.flat_map(|it| [it.name.as_str(), it.permission()]).collect();
+    closest_name(name, &known).filter(|close| *close != name)
 }
 
 fn is_name_char(c: char) -> bool {

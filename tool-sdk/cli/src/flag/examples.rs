@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use tool_sdk_core::Definition;
 
-use super::value_kind::ValueKind;
+use super::value_kind::{ValueKind, json_list_items};
 use super::{ParamFlag, tool_flags};
 use crate::style;
 
@@ -64,6 +64,12 @@ impl ParamFlag<'_> {
             (ValueKind::Integer | ValueKind::Number, Value::Number(number)) => {
                 Some(format!(" --{long} {number}"))
             }
+            // The flag would take it as a whole list.
+            (kind, Value::String(text))
+                if self.is_list() && json_list_items(kind, text).is_some() =>
+            {
+                None
+            }
             (ValueKind::Text, Value::String(text)) if !text.contains(char::is_control) => {
                 let between = if text.starts_with('-') { '=' } else { ' ' };
                 Some(format!(" --{long}{between}{}", style::shell_quote(text)))
@@ -94,6 +100,7 @@ mod tests {
         check_example(r#"{"loud": false}"#, " --loud=false");
         check_example(r#"{"tags": ["a", "b"]}"#, " --tags a --tags b");
         check_example(r#"{"tags": []}"#, r#" '{"tags": []}'"#);
+        check_example(r#"{"tags": ["[1]"]}"#, r#" '{"tags": ["[1]"]}'"#);
         check_example(r#"{"where": {"line": 1}}"#, r#" '{"where": {"line": 1}}'"#);
         let long =
             format!(r#"{{"text": "{0}", "mode": "fast", "tags": ["{0}", "b"]}}"#, "a".repeat(30));

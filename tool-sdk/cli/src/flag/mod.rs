@@ -160,27 +160,41 @@ impl ParamFlag<'_> {
         matches!(self.kind, ValueKind::List(_))
     }
 
-    /// Returns the JSON text of one value.
-    pub(super) fn encode_value(&self, text: &str) -> String {
-        match &self.kind {
-            ValueKind::List(item) => item.encode_json(text),
-            kind => kind.encode_json(text),
+    /// Returns the JSON texts of one value: of all items, if it is a JSON list for a list.
+    ///
+    /// Fails with a message for an item of a list that has another type.
+    pub(super) fn encode_value(&self, text: &str) -> Result<Vec<String>, String> {
+        let ValueKind::List(item) = &self.kind else {
+            return Ok(vec![self.kind.encode_json(text)]);
+        };
+        if let Some(items) = value_kind::json_list_items(item, text) {
+            return Ok(items);
         }
+        if item.accepts_text(text) {
+            return Ok(vec![item.encode_json(text)]);
+        }
+        let (long, examples) = (&self.long, item.example_values());
+        Err(format!(
+            "`{}` is a list of {} values: write `--{long} '[{examples}]'`, or repeat `--{long}` for \
+             each item, not `{}`",
+            self.name,
+            item.placeholder().to_lowercase(),
+            text.escape_debug()
+        ))
     }
 
-    /// Joins the JSON texts of the values to one argument; `None` if there are none.
+    /// Joins the JSON texts of the values to one argument; `None` if there are none and it is no list.
     pub(super) fn join_values(&self, values: &[String]) -> Option<String> {
         match values {
-            [] => None,
             values if self.is_list() => Some(format!("[{}]", values.join(","))),
-            [value, ..] => Some(value.clone()),
+            values => values.first().cloned(),
         }
     }
 
     fn help_text(&self) -> String {
         let mut facts = describe_constraints(self.schema, self.required);
         if matches!(self.kind, ValueKind::List(_)) {
-            facts.push("repeatable".to_owned());
+            facts.push("repeatable, or a JSON list".to_owned());
         }
         if self.sensitive {
             facts.push(

@@ -1,5 +1,6 @@
 //! The JSON type of a flag's value, derived from its schema, and the encoding of text as JSON.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// The JSON type to which the text of a flag is converted.
@@ -59,6 +60,29 @@ impl ValueKind {
         }
     }
 
+    /// Whether the text is a value of this kind; any text is one where the tool decides.
+    pub(super) fn accepts_text(&self, text: &str) -> bool {
+        match self {
+            Self::Boolean | Self::Integer | Self::Number => serde_json::from_str::<Value>(text)
+                .is_ok_and(|value| match self {
+                    Self::Boolean => value.is_boolean(),
+                    _ => value.is_number(),
+                }),
+            Self::Text | Self::Json | Self::List(_) => true,
+        }
+    }
+
+    /// Returns two items of a list of this kind, for a message.
+    pub(super) const fn example_values(&self) -> &'static str {
+        match self {
+            Self::Boolean => "true, false",
+            Self::Integer => "1, 2",
+            Self::Number => "0.5, 2",
+            Self::Text => "\"a\", \"b\"",
+            Self::Json | Self::List(_) => "{}, {}",
+        }
+    }
+
     /// Returns the JSON text of a value. Text of another type is encoded as a string, so that
     /// the argument check of the tool reports it.
     pub(super) fn encode_json(&self, text: &str) -> String {
@@ -75,6 +99,23 @@ impl ValueKind {
         };
         if is_json { text.to_owned() } else { Value::from(text).to_string() }
     }
+}
+
+/// Returns the JSON texts of the items if `text` is a JSON list for a list of `item`.
+///
+/// Items that are lists themselves come one for each flag, so for them a list of other values is
+/// one item.
+pub(super) fn json_list_items(item: &ValueKind, text: &str) -> Option<Vec<String>> {
+    if !text.trim_start().starts_with('[') {
+        return None;
+    }
+    // The texts are kept, so that the argument check still finds duplicate keys.
+    let items: Vec<Box<RawValue>> = serde_json::from_str(text).ok()?;
+    let is_container = |item: &RawValue| item.get().starts_with(['[', '{']);
+    if *item == ValueKind::Json && !items.iter().all(|item| is_container(item)) {
+        return None;
+    }
+    Some(items.into_iter().map(|item| item.get().to_owned()).collect())
 }
 
 /// Returns the only type that a schema allows besides null.

@@ -1,11 +1,13 @@
 //! The command `mcp`: lists, inspects, adds and removes the servers of the configuration.
 //!
-//! **Invariant:** a server's tools are only pinned as trusted after all of their text was shown.
+//! **Invariant:** a server's tools are only pinned as trusted after the user saw their names, and what
+//! is odd about them, and could see all of their text.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 use tool_sdk_core::{Definition, Registry, ToolError, Toolset, internal::spell_hidden};
 use tool_sdk_mcp::{ServerStatus, internal::name_prefix};
@@ -21,7 +23,11 @@ const COMMAND: &str = "command";
 const URL: &str = "url";
 const BEARER: &str = "bearer-env";
 const ENV: &str = "env";
+const HEADER: &str = "header";
+const CWD: &str = "cwd";
 const NETWORK: &str = "sandbox-network";
+/// How many warnings are shown without `--verbose`.
+const MAX_WARNINGS: usize = 10;
 
 /// Builds the clap command `mcp list_servers | add_server | remove_server | inspect_server`.
 pub(crate) fn build_command(program: &str) -> Option<Command> {
@@ -42,17 +48,27 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
     let add = Command::new("add")
         .about("Start a server, show its tools, and write it into the configuration")
         .override_usage(format!(
-            "{program} mcp add NAME [--env NAME]… [--sandbox MODE] [--sandbox-level LEVEL] \
-             [--sandbox-network] -- COMMAND [ARG]…\n       \
-             {program} mcp add NAME --url URL [--bearer-env NAME]"
+            "{program} mcp add NAME [--env NAME[=VALUE]]… [--cwd DIR] [--sandbox MODE] \
+             [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND [ARG]…\n       \
+             {program} mcp add NAME --url URL [--bearer-env NAME] [--header 'NAME: VALUE']…"
         ))
         .args([
             name(),
             value(URL, "URL").help("Its address").conflicts_with(COMMAND),
             value(BEARER, "NAME").help("The variable that holds the token").requires(URL),
-            value(ENV, "NAME")
-                .help("An environment variable that is passed to the program; repeatable")
+            value(HEADER, "NAME: VALUE")
+                .help("A header of each request; repeatable. For a token, `--bearer-env` is safer")
+                .requires(URL)
                 .action(ArgAction::Append),
+            value(ENV, "NAME[=VALUE]")
+                .help(
+                    "An environment variable of the program, with its value, or else that of the \
+                     host; repeatable",
+                )
+                .action(ArgAction::Append),
+            value(CWD, "DIR")
+                .help("The folder in which the program runs")
+                .value_parser(value_parser!(PathBuf)),
             Arg::new(NETWORK)
                 .long(NETWORK)
                 .help("Let the sandboxed program use the network")
@@ -89,7 +105,7 @@ pub(crate) fn run(
         return Err(CommandError::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };
     match command {
-        "add" => add_server(app, settings, entry_from_args(&[top, matches])?, io),
+        "add" => add_server(app, settings, entry_from_args(&[top, matches], io)?, io),
         "remove" => remove_server(settings, server_name(matches), io),
         "inspect" => inspect_server(app, settings, matches, io),
         _ => list_servers(settings, matches.get_flag(args::JSON), io),
@@ -148,22 +164,14 @@ fn sandbox_text(sandbox: &Value) -> Option<String> {
     Some(format!("{}, {}{network}", word("mode")?, word("level")?))
 }
 
-/// Connects to a server, and returns its status and tools.
+/// Connects to a server, and returns its status and tools. No other server is started.
 ///
-/// The other servers are connected, too, so that the status can warn of descriptions that mention
-/// their tools.
+/// Fails with the reason if the server does not start or does not answer.
 fn connect_and_list(
     app: &App,
     servers: &ConfiguredServers,
     server: &str,
-    io: &mut Io<'_>,
 ) -> Result<(ServerStatus, Vec<Definition>)> {
-    let start = name_prefix(server);
-    let tools =
-        servers.merge_tools(app.base_toolset(), ServerScope::Tool(&format!("{start}*")), io);
-    if servers.manager().status(server).is_some_and(|status| status.connected) {
-        servers.connect_others(io);
-    }
     let status = servers.manager().status(server).ok_or_else(|| {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         CommandError::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
@@ -173,20 +181,19 @@ fn connect_and_list(
         return Err(CommandError::new(FAILED, ToolError::unavailable(words))
             .hint("the configuration says `enabled = false`"));
     }
-    if !status.connected {
-        return Err(CommandError::new(
-            FAILED,
-            ToolError::unavailable("the server does not answer"),
-        ));
-    }
-    let view = tools.view();
+    let tools = Arc::new(app.base_toolset());
+    let status = servers.connect_server(&tools, server)?;
+    let (start, view) = (name_prefix(server), tools.view());
     let own = view.definitions().filter(|tool| tool.name.as_str().starts_with(&start));
     Ok((status, own.cloned().collect()))
 }
 
 fn inspect_server(app: &App, settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let servers = ConfiguredServers::load(settings, io)?;
-    let (status, tools) = connect_and_list(app, &servers, server_name(matches), io)?;
+    let (status, tools) = connect_and_list(app, &servers, server_name(matches))?;
+    // The descriptions are compared with the tools of all other servers.
+    servers.connect_others(io);
+    let status = servers.manager().status(&status.name).unwrap_or(status);
     if matches.get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
@@ -213,6 +220,36 @@ fn render_page(
     page.join("\n") + "\n"
 }
 
+/// Renders the tools of a server as a table, and what is odd about them.
+fn render_table(status: &ServerStatus, tools: &[Definition], columns: usize) -> String {
+    let mut lines = vec![format!("{}: {}", status.name, transport_text(status))];
+    let start = name_prefix(&status.name);
+    let short = |tool: &Definition| {
+        tool.name.as_str().strip_prefix(&start).unwrap_or(tool.name.as_str()).to_owned()
+    };
+    let width = tools.iter().map(|tool| short(tool).len()).max().unwrap_or_default().min(40);
+    for tool in tools {
+        let risk = describe_risk(tool);
+        let title = tool.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+        let title = style::first_sentence(title.unwrap_or(&tool.description));
+        lines.push(format!("  {:width$}  {risk:8}  {title}", short(tool)));
+    }
+    let shown = lines.iter().map(|line| style::cut_line(&spell_hidden(line), columns));
+    let mut table: Vec<String> = shown.collect();
+    let warnings = status.warnings.iter().take(MAX_WARNINGS);
+    table.extend(warnings.map(|warning| format!("warning: {}", spell_hidden(warning))));
+    if let Some(more) = status.warnings.len().checked_sub(MAX_WARNINGS + 1) {
+        table.push(format!("warning: {} more; `--verbose` shows all", more + 1));
+    }
+    table.join("\n")
+}
+
+/// Names the risk of a tool, as it is judged here.
+fn describe_risk(tool: &Definition) -> String {
+    let class = tool.risk.class.as_str();
+    if tool.risk.destructive { format!("{class} (destructive)") } else { class.to_owned() }
+}
+
 fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_>) -> Result {
     let server = &*entry.name;
     let path = config_path(settings)?;
@@ -222,13 +259,18 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
     // Loads it with the others, so that name conflicts are found now.
     let all = settings.servers.iter().chain([&entry]);
     let servers = ConfiguredServers::with_entries(all, settings, io)?;
-    let (status, tools) = connect_and_list(app, &servers, server, io)?;
+    let (status, tools) = connect_and_list(app, &servers, server)?;
     let shown = servers.manager().pin_texts(server);
-    io.print_stderr(render_page(&status, &tools, &shown));
-    if !confirm_add(settings, server, io)? {
+    let page = render_page(&status, &tools, &shown);
+    if settings.is_verbose {
+        io.print_stderr(page.trim_end());
+    } else {
+        io.print_stderr(render_table(&status, &tools, io.columns.map_or(100, usize::from)));
+    }
+    if !confirm_add(settings, server, tools.len(), &page, io)? {
         let words = format_args!("`{server}` was not added");
         return Err(CommandError::new(DENIED, ToolError::denied(words))
-            .hint("`--yes` adds it without asking"));
+            .hint("`--yes` adds it without asking, `--verbose` shows all that it says"));
     }
     // The server may have changed its tools since they were shown.
     if !servers.manager().trust_reviewed(server, &shown).map_err(CommandError::config)? {
@@ -245,13 +287,24 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
     Ok(0)
 }
 
-/// Asks the user whether the server may be added.
-fn confirm_add(settings: &Settings, server: &str, io: &Io<'_>) -> Result<bool> {
-    let question = format!("add the server {server} and trust what is shown? [y/N] ");
+/// Asks the user whether the server may be added. The answer `v` shows all that it says.
+fn confirm_add(
+    settings: &Settings,
+    server: &str,
+    count: usize,
+    page: &str,
+    io: &Io<'_>,
+) -> Result<bool> {
+    let question = format!(
+        "add the server {server} and trust its {count} tools?\n[y] yes  [v] show all of their text  [n] no\n> "
+    );
     match (settings.prompt_mode, &io.console) {
         (PromptMode::AssumeYes, _) => Ok(true),
         (PromptMode::Terminal, Some(console)) => {
-            let answer = console.prompt(&question, &|| true)?;
+            let mut answer = console.prompt(&question, &|| true)?;
+            while answer.as_deref().map(str::trim) == Some("v") {
+                answer = console.prompt(&format!("{page}{question}"), &|| true)?;
+            }
             Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
         }
         _ => Ok(false),
@@ -259,7 +312,7 @@ fn confirm_add(settings: &Settings, server: &str, io: &Io<'_>) -> Result<bool> {
 }
 
 /// Builds a server entry from the options.
-fn entry_from_args(levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
+fn entry_from_args(levels: &[&ArgMatches; 2], io: &Io<'_>) -> Result<ServerEntry> {
     let matches = levels[1];
     let words = |id: &str| -> Vec<String> {
         matches.get_many::<String>(id).into_iter().flatten().cloned().collect()
@@ -269,7 +322,24 @@ fn entry_from_args(levels: &[&ArgMatches; 2]) -> Result<ServerEntry> {
     let mut described = ServerEntry::default();
     described.command = command.next();
     described.args = command.collect();
-    described.env_from = words(ENV);
+    for variable in words(ENV) {
+        match variable.split_once('=') {
+            Some((name, value)) => {
+                described.env.insert(name.to_owned(), value.to_owned());
+            }
+            None => described.env_from.push(variable),
+        }
+    }
+    for header in words(HEADER) {
+        let Some((name, value)) = header.split_once(':') else {
+            let header = header.escape_debug();
+            let words = format_args!("`--header` takes `NAME: VALUE`, not `{header}`");
+            return Err(CommandError::usage(words));
+        };
+        described.headers.insert(name.trim().to_owned(), value.trim().to_owned());
+    }
+    let folder = matches.get_one::<PathBuf>(CWD).map(|folder| io.resolve_path(folder));
+    described.cwd = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
     described.url = one(URL);
     described.bearer_env = one(BEARER);
     // Environment and configuration are not read, because their sandbox settings are about commands.

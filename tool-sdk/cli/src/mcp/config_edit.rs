@@ -10,7 +10,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{DocumentMut, Item, Table, TableLike};
+use serde_json::{Map, Value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike};
 use tool_sdk_core::{
     ToolError,
     internal::private_file::{self, FileLock, LOCK_TIMEOUT},
@@ -43,6 +44,10 @@ impl ConfigDocument {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read.map_err(|error| file_error("read", path, error))?,
         };
+        Self::parse(path, text)
+    }
+
+    fn parse(path: &Path, text: String) -> Result<Self> {
         let now: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
             syntax_error(path, &text, error.span(), error.message())
         })?;
@@ -128,6 +133,11 @@ impl ConfigDocument {
 
     /// Writes the edited document, if it parses to exactly the expected data.
     fn write_checked(&self, expected: &toml::Table) -> Result<()> {
+        self.write_text(&self.checked_text(expected)?)
+    }
+
+    /// Returns the edited text, if it parses to exactly the expected data.
+    fn checked_text(&self, expected: &toml::Table) -> Result<String> {
         let text = text_edit::preserve_lines(&self.text, &self.edited.to_string());
         if !parses_to(&text, expected) {
             return Err(CommandError::config(format_args!(
@@ -135,12 +145,72 @@ impl ConfigDocument {
                 self.path.display()
             )));
         }
-        self.write_text(&text)
+        Ok(text)
     }
 
     fn write_text(&self, text: &str) -> Result<()> {
         replace_file(&self.path, text).map_err(|error| file_error("write", &self.path, error))
     }
+}
+
+/// Sets the values of the table `table.name` to those of `entry`; its other values are kept.
+/// Returns `None` if they already have these values.
+///
+/// Fails if the text is not TOML, or if a table is a value of another type.
+pub(crate) fn set_entry(
+    text: &str,
+    path: &Path,
+    table: &str,
+    name: &str,
+    entry: &Map<String, Value>,
+) -> Result<Option<String>> {
+    let mut document = ConfigDocument::parse(path, text.to_owned())?;
+    let values = to_toml_table(entry);
+    let described: toml::Table =
+        toml::from_str(&values.to_string()).map_err(|error| file_error("change", path, error))?;
+    let mut expected = document.original.clone();
+    let mut within = &mut expected;
+    for key in [table, name] {
+        let member = within.entry(key).or_insert_with(|| toml::Table::new().into());
+        within = member.as_table_mut().ok_or_else(|| not_a_table(key, path))?;
+    }
+    let is_new = within.is_empty();
+    within.extend(described);
+    if expected == document.original {
+        return Ok(None);
+    }
+    let appended = text_edit::append_block(text, &format!("[{table}.{name}]\n{values}"));
+    if is_new && parses_to(&appended, &expected) {
+        return Ok(Some(appended));
+    }
+    let mut within: &mut dyn TableLike = document.edited.as_table_mut();
+    for key in [table, name] {
+        let item = within.entry(key).or_insert_with(|| Item::Table(Table::new()));
+        within = item.as_table_like_mut().ok_or_else(|| not_a_table(key, path))?;
+    }
+    for (key, value) in values {
+        within.insert(&key, value);
+    }
+    document.checked_text(&expected).map(Some)
+}
+
+/// Converts the texts and lists of texts of an entry to TOML.
+pub(crate) fn to_toml_table(entry: &Map<String, Value>) -> Table {
+    let mut table = Table::new();
+    for (key, value) in entry {
+        table[key] = match value {
+            Value::Array(items) => {
+                toml_edit::value(items.iter().filter_map(Value::as_str).collect::<Array>())
+            }
+            value => toml_edit::value(value.as_str().unwrap_or_default()),
+        };
+    }
+    table
+}
+
+fn not_a_table(key: &str, path: &Path) -> CommandError {
+    CommandError::config(format_args!("`{key}` in `{}` is not a table", path.display()))
+        .hint("nothing was changed")
 }
 
 /// Returns the error for a server that exists already.
@@ -232,12 +302,12 @@ fn syntax_error(
         .hint("nothing was changed")
 }
 
-fn file_error(doing: &str, path: &Path, error: impl std::fmt::Display) -> CommandError {
+pub(crate) fn file_error(doing: &str, path: &Path, error: impl std::fmt::Display) -> CommandError {
     CommandError::config(format_args!("cannot {doing} `{}`: {error}", path.display()))
 }
 
 /// Replaces the file atomically and keeps its permissions.
-fn replace_file(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let path = resolve_links(path);
     let old = fs::metadata(&path);
     private_file::replace_file(&path, |file| {
@@ -250,7 +320,7 @@ fn replace_file(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Returns the target of a link, so that the link itself is kept.
-fn resolve_links(path: &Path) -> PathBuf {
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 

@@ -8,7 +8,7 @@
 //! sessions and server processes.
 
 mod command;
-mod config_edit;
+pub(super) mod config_edit;
 mod server_entry;
 mod server_folders;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 use tool_sdk_core::{Grantee, Rule, ToolError, Toolset};
 use tool_sdk_mcp::{
-    RemoteError, ServerConfig, ServerManager, ToolPins,
+    RemoteError, ServerConfig, ServerManager, ServerStatus, ToolPins,
     internal::{PERMISSIONS, name_prefix, parse_server},
 };
 
@@ -132,6 +132,27 @@ impl ConfiguredServers {
         (*tools).clone()
     }
 
+    /// Connects to one server and adds its tools to `tools`; fails with the reason if it cannot.
+    pub(super) fn connect_server(
+        &self,
+        tools: &Arc<Toolset>,
+        server: &str,
+    ) -> Result<ServerStatus> {
+        self.manager.attach_toolset(tools);
+        let connected = match &self.runtime {
+            Some(runtime) => runtime.block_on(self.manager.connect(server)),
+            None => Err(RemoteError::connection("the server is not loaded")),
+        };
+        connected.map_err(|error| {
+            let words = format_args!("cannot use the server `{server}`: {error}");
+            let failed = CommandError::new(FAILED, ToolError::unavailable(words));
+            match error.stderr.trim() {
+                "" => failed,
+                said => failed.hint(format_args!("it wrote: {}", last_lines(said))),
+            }
+        })
+    }
+
     /// Connects to all other servers, with a short timeout.
     pub(super) fn connect_others(&self, io: &mut Io<'_>) {
         let Some(runtime) = &self.runtime else { return };
@@ -231,6 +252,13 @@ impl ConfiguredServers {
         };
         warn_left_out(failed, io);
     }
+}
+
+/// Returns the last lines of a text on one line.
+fn last_lines(text: &str) -> String {
+    const LINES: usize = 5;
+    let lines: Vec<&str> = text.lines().rev().take(LINES).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
 }
 
 fn warn_left_out(failed: FailedServers, io: &mut Io<'_>) {

@@ -75,7 +75,7 @@ fn a_server_is_added_used_and_removed() {
     let shelf = TestConfig::new("mode = \"auto\"\n");
     let added = shelf.add();
     assert_eq!(added.code, 0, "{}", added.err);
-    assert!(added.err.contains("mcp__greeter__hello") && added.err.contains("Says hello."));
+    assert!(added.err.contains("  hello  execute   Says hello."));
 
     let listed = shelf.run(&["list"]);
     assert!(listed.out.contains("mcp__greeter__hello  execute  Says hello."), "{}", listed.out);
@@ -391,7 +391,7 @@ fn shows_everything_that_is_trusted() {
         .replace(r#""name":"hello","#, r#""name":"hello","title":"Hello\u200bYou","#)
         .replace(r#""type":"string""#, r#""type":"string","description":"Who.\u200b""#);
     let script = shelf.setting.write_text("server.sh", &server);
-    let added = shelf.run(&["--yes", "mcp", "add", "greeter", "--", "sh", &script]);
+    let added = shelf.run(&["--yes", "--verbose", "mcp", "add", "greeter", "--", "sh", &script]);
     assert_eq!(added.code, 0, "{}", added.err);
     let shown = shelf.run(&["mcp", "inspect", "greeter"]);
     for page in [added.err, shown.out] {
@@ -415,14 +415,12 @@ fn warns_of_descriptions_that_mention_other_tools() {
     let script = shelf.setting.write_text("server.sh", &greeter);
     let added = shelf.run(&["--yes", "mcp", "add", "greeter", "--", "sh", &script]);
     assert_eq!(added.code, 0, "{}", added.err);
-    let shown = shelf.run(&["mcp", "inspect", "greeter"]);
-    for page in [added.err, shown.out] {
-        let warnings: Vec<&str> =
-            page.lines().filter(|line| line.starts_with("warning: ")).collect();
-        let [one, two] = &*warnings else { panic!("{page}") };
-        assert!(one.contains("say_hello: it mentions `fetch_page`, which is not its own"), "{one}");
-        assert!(two.contains("`mcp__pages__fetch_page`"), "{two}");
-    }
+    // Adding starts no other server, so only `inspect` knows the tools of all.
+    let page = shelf.run(&["mcp", "inspect", "greeter"]).out;
+    let warnings: Vec<&str> = page.lines().filter(|line| line.starts_with("warning: ")).collect();
+    let [one, two] = &*warnings else { panic!("{page}") };
+    assert!(one.contains("say_hello: it mentions `fetch_page`, which is not its own"), "{one}");
+    assert!(two.contains("`mcp__pages__fetch_page`"), "{two}");
     let shown = shelf.run(&["mcp", "inspect", "pages"]);
     assert!(!shown.out.contains("warning"), "{}", shown.out);
 }

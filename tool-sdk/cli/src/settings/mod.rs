@@ -12,6 +12,7 @@
 //! **Invariant:** a setting that cannot be parsed ends the command; no rule is ever skipped.
 
 mod file;
+mod limits;
 mod paths;
 mod rules;
 mod sources;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use tool_sdk_core::{AgentProfile, Budget, Mode, RiskClass, Rule, ToolSettings, Toolset};
+use tool_sdk_core::{AgentProfile, Mode, RiskClass, Rule, ToolSettings, Toolset};
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxPolicy};
 use tool_sdk_workspace::Workspace;
 
@@ -28,6 +29,7 @@ use tool_sdk_workspace::Workspace;
 pub(super) use self::file::ConfigErrors;
 use self::file::ConfigFile;
 pub(super) use self::file::{HooksConfig, TomlValue};
+pub(super) use self::limits::{CallLimits, limit_options};
 use self::sources::SettingSources;
 use super::exit::{CommandError, Result};
 use super::{Io, args, mcp, serve};
@@ -37,6 +39,8 @@ use super::{Io, args, mcp, serve};
 pub(super) struct Settings {
     /// The roots of the workspace; there is at least one.
     pub(super) roots: Vec<PathBuf>,
+    /// Whether options or environment name the roots.
+    are_roots_named: bool,
     pub(super) workspace: Workspace,
     /// The configuration file, whether or not it exists.
     pub(super) config_path: Option<PathBuf>,
@@ -45,8 +49,15 @@ pub(super) struct Settings {
     pub(super) rules: Vec<Rule>,
     pub(super) mode: Mode,
     pub(super) prompt_mode: PromptMode,
+    /// Whether more is printed on standard error.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have more to say"))]
+    pub(super) is_verbose: bool,
     pub(super) session_settings: ToolSettings,
     pub(super) agents: Vec<AgentProfile>,
+    /// The model for which calls are made.
+    pub(super) model: Option<String>,
+    /// The agent for which calls are made.
+    pub(super) agent: Option<String>,
     /// The selected variant of each group of tools.
     pub(super) variants: BTreeMap<String, String>,
     /// Patterns of the experimental tools that are enabled.
@@ -55,7 +66,7 @@ pub(super) struct Settings {
     pub(super) writable: Option<Vec<PathBuf>>,
     /// The commands run in the first root, where relative paths in arguments start.
     pub(super) hooks: Option<HooksConfig>,
-    pub(super) budget: Budget,
+    pub(super) limits: CallLimits,
     /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
     /// The sandbox for commands.
@@ -86,7 +97,9 @@ impl Settings {
     /// use.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let from = SettingSources { levels, io };
-        let roots = paths::workspace_roots(from);
+        let named_roots = paths::named_roots(from);
+        let are_roots_named = !named_roots.is_empty();
+        let roots = if are_roots_named { named_roots } else { vec![io.current_dir.clone()] };
         let workspace = paths::open_workspace(&roots)?;
         let named_config = from.named_path(args::CONFIG, "TOOL_SDK_CONFIG");
         let config_path = named_config.clone().or_else(|| paths::default_config(io));
@@ -97,11 +110,19 @@ impl Settings {
         let sandbox = resolve_sandbox(&config, mode, from)?;
         let rules = rules::append_rules(config.rules, from)?;
         let prompt_mode = resolve_prompt_mode(from)?;
+        let is_verbose = levels.iter().any(|matches| matches.get_flag(args::VERBOSE))
+            || from.switch("TOOL_SDK_VERBOSE")?.unwrap_or(false);
+        if let Some(start_logs) = io.log_setup.filter(|_| is_verbose) {
+            start_logs();
+        }
         let safe = from.opposite_switches(args::SAFE_COMMANDS, args::NO_SAFE_COMMANDS)?;
         let safe = safe.or(from.switch("TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         let mut session_settings = ToolSettings::default();
         session_settings.safe_commands = safe.unwrap_or(session_settings.safe_commands);
-        let budget = Budget::from_env(io.env).map_err(CommandError::config)?;
+        let limits = limits::resolve_limits(&config.limits, from)?;
+        if let Some(bytes) = limits.capture_bytes {
+            session_settings.capture_bytes = bytes;
+        }
         let variants = from.variants()?.unwrap_or(config.variants);
         let experimental = from.list("TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
         let writable = from.paths("TOOL_SDK_WRITABLE")?.or(config.writable);
@@ -119,18 +140,22 @@ impl Settings {
             rules,
             mode,
             prompt_mode,
+            is_verbose,
             session_settings,
             agents: config.agents,
+            model: from.option_or_variable(args::MODEL, "TOOL_SDK_MODEL")?,
+            agent: from.option_or_variable(args::AGENT, "TOOL_SDK_AGENT")?,
             variants,
             experimental,
             writable,
             hooks: config.hooks.map(|it| it.in_folder(roots.first().unwrap_or(&io.current_dir))),
-            budget,
+            limits,
             audit: audit.map(|path| io.resolve_path(path)),
             sandbox,
             servers: config.servers,
             serve: config.serve,
             roots,
+            are_roots_named,
         })
     }
 

@@ -11,10 +11,8 @@ use super::sources::SettingSources;
 use crate::exit::{CommandError, Result, with_cause};
 use crate::{Io, args};
 
-/// Returns the roots of the command line, else of the environment, else the current folder.
-pub(super) fn workspace_roots(
-    SettingSources { levels, io }: SettingSources<'_, '_>,
-) -> Vec<PathBuf> {
+/// Returns the roots of the command line, else of the environment; none if neither names one.
+pub(super) fn named_roots(SettingSources { levels, io }: SettingSources<'_, '_>) -> Vec<PathBuf> {
     let given: Vec<PathBuf> = levels
         .iter()
         .filter_map(|matches| matches.get_many::<PathBuf>(args::ROOT))
@@ -26,7 +24,7 @@ pub(super) fn workspace_roots(
     }
     match io.env_var("TOOL_SDK_ROOT") {
         Some(list) => std::env::split_paths(&list).map(|root| io.resolve_path(root)).collect(),
-        None => vec![io.current_dir.clone()],
+        None => Vec::new(),
     }
 }
 
@@ -78,6 +76,33 @@ fn user_folder(xdg: &str, in_home: &str, windows: &str, io: &Io<'_>) -> Option<P
 }
 
 impl Settings {
+    /// Fails when the current folder is the only root although no option names it, and is a folder
+    /// in which a client may start its servers: the home folder, or a folder above it.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
+    pub(crate) fn check_broad_roots(&self, program: &str, doing: &str, io: &Io<'_>) -> Result<()> {
+        let [root] = &*self.roots else { return Ok(()) };
+        if self.are_roots_named {
+            return Ok(());
+        }
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let root = canonical(root);
+        let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(|name| io.env_var(name));
+        let is_home_inside =
+            homes.map(PathBuf::from).any(|home| canonical(&home).starts_with(&root));
+        if root.parent().is_some() && !is_home_inside {
+            return Ok(());
+        }
+        let folder = root.display();
+        Err(CommandError::usage(format_args!(
+            "the current folder is `{folder}`, and all of it would be {doing}"
+        ))
+        .hint(format_args!(
+            "name a folder, as in `{program} --root {}/project …`; `--root {folder}` if that is \
+             what you mean",
+            folder.to_string().trim_end_matches('/')
+        )))
+    }
+
     /// Creates the session. Its id is derived from the roots, so that a later command with the same
     /// roots can read stored outputs, and one with other roots cannot.
     pub(crate) fn new_session(&self) -> Session {
@@ -116,7 +141,7 @@ mod tests {
         let matches = args::program_command("toy").try_get_matches_from(args).unwrap();
         let levels = args::option_levels(&matches);
         let from = SettingSources { levels: &levels, io: &io };
-        (workspace_roots(from), state_dir(from))
+        (named_roots(from), state_dir(from))
     }
 
     #[track_caller]
@@ -133,7 +158,7 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_environment() {
         let env = [("TOOL_SDK_ROOT", "/a:b"), ("TOOL_SDK_STATE_DIR", "/s")];
-        check_roots(&["list"], &[], &["/here"]);
+        check_roots(&["list"], &[], &[]);
         #[cfg(unix)]
         check_roots(&["list"], &env, &["/a", "/here/b"]);
         check_roots(&["--root", "/x", "list"], &env, &["/x"]);

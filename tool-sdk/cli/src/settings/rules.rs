@@ -4,6 +4,7 @@ use clap::ArgMatches;
 use tool_sdk_core::{Action, Rule, RuleScope};
 
 use super::sources::SettingSources;
+use crate::args;
 use crate::exit::{CommandError, Result};
 
 /// A rule, or the error message for it.
@@ -27,20 +28,10 @@ pub(super) fn append_rules(
 
 /// Returns the rules of the command line, in their order.
 fn option_rules(levels: &[&ArgMatches]) -> Vec<ParsedRule> {
-    let mut rules = Vec::new();
-    for matches in levels {
-        let mut given = Vec::new();
-        for action in [Action::Allow, Action::Ask, Action::Deny] {
-            let texts = matches.get_many::<String>(action.as_str()).into_iter().flatten();
-            let places = matches.indices_of(action.as_str()).into_iter().flatten();
-            given.extend(places.zip(texts).map(|(place, text)| (place, action, text)));
-        }
-        given.sort_by_key(|(place, ..)| *place);
-        for (_, action, text) in given {
-            rules.push(parse_rule(action, text, &format!("--{action}"), RuleScope::Session));
-        }
-    }
-    rules
+    let given = levels.iter().flat_map(|matches| args::rule_options(matches));
+    given
+        .map(|(action, text)| parse_rule(action, text, &format!("--{action}"), RuleScope::Session))
+        .collect()
 }
 
 /// Returns the rules of the environment, one a line: first `allow`, then `ask`, then `deny`.

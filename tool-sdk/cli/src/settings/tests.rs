@@ -102,9 +102,13 @@ fn every_command_resolves_its_settings_and_builds_its_toolset_once() {
         #[cfg(feature = "mcp")]
         (&["mcp", "list"], 0, "`gone` is left out"),
         #[cfg(feature = "mcp")]
-        (&["mcp", "inspect", "gone"], 1, "does not answer"),
+        (&["mcp", "inspect", "gone"], 1, "cannot use the server `gone`: cannot start"),
         #[cfg(feature = "mcp")]
-        (&["mcp", "add", "it", "--", "/no/such/program"], 1, "does not answer"),
+        (
+            &["mcp", "add", "it", "--", "/no/such/program"],
+            1,
+            "cannot use the server `it`: cannot start",
+        ),
         #[cfg(feature = "mcp")]
         (&["serve", "mcp", "--http", "127.0.0.1:0"], 2, "`ADA_TOKEN`"),
     ] {

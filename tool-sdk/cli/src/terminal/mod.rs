@@ -4,6 +4,7 @@
 //! word, the end of the input, a terminal error.
 
 mod form;
+mod prompt_style;
 
 use std::io;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{ApprovalRequest, ApprovalResponse, Approver};
 
 pub(super) use self::form::TerminalForms;
+use super::style::TextStyle;
 
 /// An interactive terminal that can prompt the user.
 ///
@@ -77,11 +79,12 @@ impl TerminalLock {
 pub(super) struct TerminalApprover {
     console: Arc<dyn Console>,
     lock: TerminalLock,
+    style: TextStyle,
 }
 
 impl TerminalApprover {
-    pub(super) fn new(console: Arc<dyn Console>, lock: TerminalLock) -> Self {
-        Self { console, lock }
+    pub(super) fn new(console: Arc<dyn Console>, lock: TerminalLock, style: TextStyle) -> Self {
+        Self { console, lock, style }
     }
 }
 
@@ -90,7 +93,7 @@ impl Approver for TerminalApprover {
         &self,
         ask: Arc<ApprovalRequest>,
     ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
-        let (console, lock) = (Arc::clone(&self.console), self.lock.clone());
+        let (console, lock, style) = (Arc::clone(&self.console), self.lock.clone(), self.style);
         Box::pin(async move {
             let lock = lock.acquire().await;
             // Cancelled when this future is dropped because the request ended otherwise.
@@ -102,6 +105,7 @@ impl Approver for TerminalApprover {
                 ApprovalDialog {
                     console: &*console,
                     ask: &ask,
+                    style,
                     is_wanted: &|| !settled.is_cancelled(),
                 }
                 .run_dialog()
@@ -111,10 +115,25 @@ impl Approver for TerminalApprover {
     }
 }
 
+/// The help at a prompt: answers for one call.
+const ONCE_HELP: &str = "y  run this call, once\n";
+/// The help at a prompt: answers for further calls.
+const FAR_HELP: &str = "\
+s  run it, and all calls that the patterns above match, until the program ends
+a  the same from now on; `approvals list` shows what is stored, `approvals revoke` removes it
+e  the same with patterns of your own
+";
+/// The help at a prompt: answers that deny.
+const REST_HELP: &str = "\
+f  do not run it, and tell the model what to do instead
+n  do not run it; every other answer means this, too
+";
+
 /// The dialog about one approval request.
 struct ApprovalDialog<'a> {
     console: &'a dyn Console,
     ask: &'a ApprovalRequest,
+    style: TextStyle,
     is_wanted: &'a dyn Fn() -> bool,
 }
 
@@ -129,12 +148,19 @@ impl ApprovalDialog<'_> {
     fn read_reply(&self) -> Option<ApprovalResponse> {
         let reaches_far = self.ask.offers_always();
         let offered = if reaches_far {
-            "[y] once  [s] session  [a] always  [e] edit patterns  [n] no  [f] no, with feedback"
+            "[y] once  [s] session  [a] always  [e] edit patterns  [n] no  [f] no, with feedback  \
+             [?] help"
         } else {
-            "[y] once  [n] no  [f] no, with feedback"
+            "[y] once  [n] no  [f] no, with feedback  [?] help"
         };
-        let prompt = self.ask.prompt().wrap_text(self.console.columns());
-        let line = self.read_line(&format!("{prompt}{offered}\n> "))?;
+        let columns = self.console.columns();
+        let prompt = prompt_style::style_prompt(&self.ask.prompt().text, columns, self.style);
+        let offered = self.style.bold(offered);
+        let mut line = self.read_line(&format!("{prompt}{offered}\n> "))?;
+        while line == "?" {
+            let help = if reaches_far { [ONCE_HELP, FAR_HELP].concat() } else { ONCE_HELP.into() };
+            line = self.read_line(&format!("{help}{REST_HELP}{offered}\n> "))?;
+        }
         let patterns = || self.ask.suggestions.clone();
         match line.as_str() {
             "y" | "yes" | "once" => Some(ApprovalResponse::Once),

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Call, ErrorKind, Pipeline, Session};
 
 use super::{Console, TerminalApprover, TerminalLock};
+use crate::style::TextStyle;
 use crate::test_support;
 use crate::test_support::{CliOutput, ScriptedConsole, TestCli};
 
@@ -75,6 +76,17 @@ fn feedback_reaches_the_caller() {
     // Empty feedback is a plain denial.
     check(&["f", ""], 3);
     check(&["f"], 3);
+}
+
+#[test]
+fn a_question_mark_shows_help_and_asks_again() {
+    let (ran, shown) = answer(&["?", "?", "y"], &["call", "kinds"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(shown.matches("y  run this call, once").count(), 2, "{shown}");
+    assert_eq!(shown.matches("tool kinds").count(), 1, "{shown}");
+    assert!(shown.contains("\na  the same from now on"), "{shown}");
+    check(&["?", "n"], 3);
+    check(&["?"], 3);
 }
 
 #[test]
@@ -178,8 +190,11 @@ fn aborting_a_call_cancels_its_prompt() {
     let stop = CancellationToken::new();
     let lock = TerminalLock::default();
     let console = Arc::new(AbortingConsole { stop: stop.clone() });
-    let pipeline = Pipeline::new(test_support::test_registry())
-        .approver(TerminalApprover::new(console, lock.clone()));
+    let pipeline = Pipeline::new(test_support::test_registry()).approver(TerminalApprover::new(
+        console,
+        lock.clone(),
+        TextStyle::plain(),
+    ));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let session = Session::new("s").with_cancel(stop);

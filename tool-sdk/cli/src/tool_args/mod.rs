@@ -20,6 +20,8 @@ pub(super) struct ToolArgs<'w> {
     flags: &'w [ParamFlag<'w>],
     /// The JSON texts of the values of each flag.
     values: Vec<Vec<String>>,
+    /// Whether each flag is given; an empty list has no values.
+    is_given: Vec<bool>,
     /// The words of each program option: its name, and its value.
     program_options: Vec<Vec<&'w OsString>>,
     /// JSON, `-` or `@FILE`.
@@ -35,8 +37,14 @@ impl<'w> ToolArgs<'w> {
         command: &Command,
     ) -> Self {
         let values = flags.iter().map(|_| Vec::new()).collect();
-        let mut read =
-            Self { flags, values, program_options: Vec::new(), json: None, faults: Vec::new() };
+        let mut read = Self {
+            flags,
+            values,
+            is_given: vec![false; flags.len()],
+            program_options: Vec::new(),
+            json: None,
+            faults: Vec::new(),
+        };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match &*word.to_string_lossy() {
@@ -85,12 +93,11 @@ impl<'w> ToolArgs<'w> {
         let Some(word) = self.json else {
             return Ok((Some(self.to_json_object()), self.faults));
         };
-        let is_flagged = self.values.iter().any(|values| !values.is_empty());
-        match (is_flagged, is_bare_word(word)) {
-            (true, true) => self.faults.push(malformed(&format!(
-                "unexpected word `{}`; a value with blanks needs quotes",
-                excerpt(word)
-            ))),
+        let is_flagged = self.is_given.contains(&true);
+        // The arguments of a call are an object, so after a flag another value is a stray word.
+        let is_object = is_object_word(word);
+        match (is_flagged, if is_flagged { !is_object } else { is_bare_word(word) }) {
+            (true, true) => self.faults.push(self.stray_word_fault(word)),
             (true, false) => {
                 self.faults
                     .push(malformed("the arguments come either as JSON or as flags, not both"));
@@ -114,6 +121,23 @@ impl<'w> ToolArgs<'w> {
                 Ok((None, self.faults))
             }
         }
+    }
+
+    /// Returns the fault for a word after a value, most likely a further part of that.
+    fn stray_word_fault(&self, word: &OsStr) -> Fault {
+        let shown = excerpt(word);
+        let lists = self.flags.iter().zip(&self.is_given).filter(|(flag, _)| flag.is_list());
+        let list = lists.filter(|(_, is_given)| **is_given).map(|(flag, _)| flag).next();
+        malformed(&match list {
+            Some(list) => format!(
+                "unexpected word `{shown}`; each item of `{}` needs its flag, as in `--{} {}`, and \
+                 a value with blanks needs quotes",
+                list.name,
+                list.long(),
+                style::shell_quote(&shown)
+            ),
+            None => format!("unexpected word `{shown}`; a value with blanks needs quotes"),
+        })
     }
 
     /// Returns the fault for a word in place of JSON, most likely the value of a flag.
@@ -220,14 +244,22 @@ impl<'w> ToolArgs<'w> {
     fn add_flag_value(&mut self, at: usize, value: Option<&OsStr>) {
         let flag = &self.flags[at];
         let wrong = match value.map(OsStr::to_str) {
-            _ if !self.values[at].is_empty() && !flag.is_list() => "comes twice",
-            Some(Some(value)) => return self.values[at].push(flag.encode_value(value)),
-            None if flag.is_switch() => return self.values[at].push("true".to_owned()),
-            Some(None) => "is not UTF-8",
-            None => "has no value",
+            _ if self.is_given[at] && !flag.is_list() => format!("`{}` comes twice", flag.name),
+            Some(Some(value)) => match flag.encode_value(value) {
+                Ok(values) => {
+                    self.is_given[at] = true;
+                    return self.values[at].extend(values);
+                }
+                Err(message) => message,
+            },
+            None if flag.is_switch() => {
+                self.is_given[at] = true;
+                return self.values[at].push("true".to_owned());
+            }
+            Some(None) => format!("`{}` is not UTF-8", flag.name),
+            None => format!("`{}` has no value", flag.name),
         };
-        let message = format!("`{}` {wrong}", flag.name);
-        self.faults.push(Fault::new(FaultKind::Malformed, format!("/{}", flag.name), message));
+        self.faults.push(Fault::new(FaultKind::Malformed, format!("/{}", flag.name), wrong));
     }
 
     /// Records a flag that neither the tool nor the program has.
@@ -250,9 +282,10 @@ impl<'w> ToolArgs<'w> {
 
     /// Returns the values of the flags as a JSON object, in the order of the parameters.
     fn to_json_object(&self) -> String {
-        let pairs = self.flags.iter().zip(&self.values);
-        let members: Vec<String> = pairs
-            .filter_map(|(flag, values)| Some((flag.name, flag.join_values(values)?)))
+        let given = self.flags.iter().zip(&self.values).zip(&self.is_given);
+        let members: Vec<String> = given
+            .filter(|(_, is_given)| **is_given)
+            .filter_map(|((flag, values), _)| Some((flag.name, flag.join_values(values)?)))
             .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name)))
             .collect();
         format!("{{{}}}", members.join(","))
@@ -272,6 +305,12 @@ fn is_bare_word(word: &OsStr) -> bool {
     let text = word.to_str().unwrap_or_default().trim_start();
     let begins = |c: char| c.is_ascii_digit() || "{[\"-@".contains(c);
     !text.is_empty() && !text.starts_with(begins) && !["true", "false", "null"].contains(&text)
+}
+
+/// Whether a word is a JSON object, or `-`, or `@FILE`.
+fn is_object_word(word: &OsStr) -> bool {
+    let text = word.to_str().unwrap_or_default().trim_start();
+    text == "-" || text.starts_with(['{', '@'])
 }
 
 /// Returns a fault that belongs to no parameter.

@@ -50,6 +50,19 @@ fn check_refused(args: &[&str], stdin: &[u8], expected: &str) {
 }
 
 #[test]
+fn says_how_a_list_is_written() {
+    for wrong in ["1,2", "x", "[1,", "{}", ""] {
+        let expected = "`sizes` is a list of integer values: write `--sizes '[1, 2]'`, or repeat";
+        check_faults(&["--sizes", "1", "--sizes", wrong], &[expected]);
+    }
+    check_faults(
+        &["--sizes", "1", "2"],
+        &["each item of `sizes` needs its flag, as in `--sizes 2`"],
+    );
+    check_faults(&["--tags", "a", "b"], &["each item of `tags` needs its flag, as in `--tags b`"]);
+}
+
+#[test]
 fn converts_values_by_schema() {
     check(&["--text", "5"], r#"{"text":"5"}"#);
     check(&["--text", "say \"hi\"\n"], r#"{"text":"say \"hi\"\n"}"#);
@@ -58,7 +71,10 @@ fn converts_values_by_schema() {
     check(&["--count", "-5"], r#"{"count":-5}"#);
     check(&["--ratio", "1e3"], r#"{"ratio":1e3}"#);
     check(&["--tags", "a", "--tags=2"], r#"{"tags":["a","2"]}"#);
-    check(&["--sizes", "1", "--sizes", "x"], r#"{"sizes":[1,"x"]}"#);
+    check(&["--sizes", "1", "--sizes", "2"], r#"{"sizes":[1,2]}"#);
+    check(&["--sizes", "[1,2]", "--sizes=[]", "--sizes", "3"], r#"{"sizes":[1,2,3]}"#);
+    check(&["--sizes", "[]"], r#"{"sizes":[]}"#);
+    check(&["--tags", r#"["a", "b,c"]"#, "--tags", "[d"], r#"{"tags":["a","b,c","[d"]}"#);
     check(&["--where", r#"{"a":1, "a":2}"#], r#"{"where":{"a":1, "a":2}}"#);
     check(&["--either", "7"], r#"{"either":7}"#);
     check(&["--either", "seven"], r#"{"either":"seven"}"#);

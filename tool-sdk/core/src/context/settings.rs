@@ -22,6 +22,9 @@ use super::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolSettings {
+    /// How many bytes of the output of a command are held between two reads, half of them from the
+    /// start; 1 MiB by default.
+    pub capture_bytes: usize,
     /// Whether commands that are known to be read-only count as reading, so that they run without
     /// a prompt.
     pub safe_commands: bool,
@@ -29,7 +32,7 @@ pub struct ToolSettings {
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { safe_commands: true }
+        Self { capture_bytes: 1 << 20, safe_commands: true }
     }
 }
 

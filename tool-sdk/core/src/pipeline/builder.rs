@@ -58,6 +58,15 @@ impl Pipeline {
         self.configure(|inner| inner.output_dir = Some(folder.into()))
     }
 
+    /// Sets how long the whole texts of truncated outputs are kept; seven days by default.
+    ///
+    /// Older files are removed in the background, at most once an hour, and by
+    /// [`sweep_outputs`](Self::sweep_outputs).
+    #[must_use]
+    pub fn outputs_max_age(self, age: Duration) -> Self {
+        self.configure(|inner| inner.outputs_max_age = age)
+    }
+
     /// Adds rules for all calls.
     #[must_use]
     pub fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {

@@ -32,7 +32,7 @@ use crate::permission::{
 use crate::redact::{DetectedSecrets, Redactor};
 use crate::tool::{Definition, ToolLabel};
 use crate::toolset::Toolset;
-use crate::truncate::Budget;
+use crate::truncate::{Budget, RETENTION};
 
 /// The state that all calls of a pipeline share.
 #[derive(Clone)]
@@ -56,6 +56,7 @@ pub(super) struct PipelineInner {
     pub(super) timeout: Duration,
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
+    pub(super) outputs_max_age: Duration,
     pub(super) closed: CancellationToken,
     /// What ends with the pipeline.
     pub(super) close_callbacks: Arc<CloseCallbacks>,
@@ -81,6 +82,7 @@ impl PipelineInner {
             timeout: Duration::from_mins(2),
             budget: Budget::default(),
             output_dir: None,
+            outputs_max_age: RETENTION,
             closed: CancellationToken::new(),
             close_callbacks: Arc::default(),
         }

@@ -72,7 +72,7 @@ use crate::permission::{
 };
 use crate::scheduler::Scheduler;
 use crate::toolset::Toolset;
-use crate::truncate::{RETENTION, sweep_outputs};
+use crate::truncate::sweep_outputs;
 
 /// Runs calls of the tools in a [`Toolset`].
 ///
@@ -211,7 +211,8 @@ impl Pipeline {
         self.inner.session_state(session).grants.revoke(tool);
     }
 
-    /// Removes stored outputs that are older than seven days; returns how many.
+    /// Removes stored outputs that are older than [`outputs_max_age`](Self::outputs_max_age); returns how
+    /// many.
     ///
     /// This also happens when an output is stored, at most once an hour.
     ///
@@ -220,7 +221,7 @@ impl Pipeline {
     /// Fails when the folder of outputs cannot be read.
     pub fn sweep_outputs(&self) -> std::io::Result<usize> {
         match &self.inner.output_dir {
-            Some(folder) => sweep_outputs(folder, RETENTION),
+            Some(folder) => sweep_outputs(folder, self.inner.outputs_max_age),
             None => Ok(0),
         }
     }

@@ -33,6 +33,7 @@ use tool_sdk_workspace::Durability;
 #[cfg(all(test, feature = "mcp"))]
 pub(crate) use self::toml_reader::ConfigErrors;
 pub(crate) use self::toml_reader::TomlValue;
+use super::limits::FileLimits;
 use crate::exit::{CommandError, Result};
 use crate::{input, mcp, serve};
 
@@ -79,6 +80,7 @@ pub(super) struct ConfigFile {
     pub(super) durable: Option<Durability>,
     /// Whether directory walks stay on one file system.
     pub(super) one_device: Option<bool>,
+    pub(super) limits: FileLimits,
     pub(super) sandbox: Option<sandbox::SandboxMode>,
     pub(super) sandbox_level: Option<sandbox::SandboxLevel>,
     pub(super) sandbox_network: Option<bool>,

@@ -9,13 +9,17 @@ use tool_sdk_hooks::ExternalHooks;
 use super::toml_reader::{ConfigErrors, TomlTable, TomlValue};
 use super::{ConfigFile, HooksConfig};
 use crate::settings::check_path;
+use crate::settings::limits::FileLimits;
 use crate::{mcp, serve};
 
 const ROOT_KEYS: &[&str] = &[
     "agents",
     "allow",
+    "approval_timeout",
     "ask",
     "audit",
+    "call_timeout",
+    "capture_bytes",
     "deny",
     "durable",
     "experimental",
@@ -23,6 +27,10 @@ const ROOT_KEYS: &[&str] = &[
     "mcp",
     "mode",
     "one_device",
+    "output_bytes",
+    "output_lines",
+    "output_tokens",
+    "outputs_max_age",
     "rules",
     "safe_commands",
     "sandbox",
@@ -64,6 +72,15 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
         serve: keys.take_value("serve").map(serve::parse_serve_config).unwrap_or_default(),
         durable: keys.parse_word("durable"),
         one_device: keys.read_value("one_device"),
+        limits: FileLimits {
+            call_timeout: keys.read_value("call_timeout"),
+            approval_timeout: keys.read_value("approval_timeout"),
+            output_lines: keys.read_value("output_lines"),
+            output_bytes: keys.read_value("output_bytes"),
+            output_tokens: keys.read_value("output_tokens"),
+            outputs_max_age: keys.read_value("outputs_max_age"),
+            capture_bytes: keys.read_value("capture_bytes"),
+        },
         sandbox: keys.parse_word("sandbox"),
         sandbox_level: keys.parse_word("sandbox_level"),
         sandbox_network: keys.read_value("sandbox_network"),
@@ -189,7 +206,11 @@ locked = true
     #[test]
     fn every_mistake_has_its_line() {
         check_mistake("\nmod = \"plan\"", 2, "unknown key `mod`; did you mean `mode`?");
-        check_mistake("yes = true", 1, "unknown key `yes`; the keys here are agents, allow, ask");
+        check_mistake(
+            "yes = true",
+            1,
+            "unknown key `yes`; the keys here are agents, allow, approval_timeout",
+        );
         check_mistake("mode = \"careless\"", 1, "careless");
         check_mistake("\n\nmode = ", 3, "");
         check_mistake("allow = [\"a\",\n\"b(c\"]", 2, "`b(c` is not a rule");

@@ -10,6 +10,7 @@ mod tests;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::inner::PipelineInner;
 use super::invocation::Invocation;
@@ -20,7 +21,7 @@ use crate::context::{Context, Session, Visibility};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::tool::{Definition, Truncate};
-use crate::truncate::{Budget, FittedText, RETENTION, is_sweep_due, save_output, sweep_outputs};
+use crate::truncate::{Budget, FittedText, is_sweep_due, save_output, sweep_outputs};
 
 /// The most bytes of a failed call that a model reads, its hint included.
 const MAX_ERROR_BYTES: usize = 4096;
@@ -210,17 +211,17 @@ pub(super) fn store_output(
     whole: &str,
 ) -> Option<io::Result<PathBuf>> {
     let folder = inner.output_dir.as_deref()?;
-    sweep_now_and_then(folder);
+    sweep_now_and_then(folder, inner.outputs_max_age);
     Some(save_output(folder, session.id(), &id.to_string(), whole))
 }
 
 /// Removes old outputs: in the background, and at most once an hour.
-fn sweep_now_and_then(folder: &Path) {
+fn sweep_now_and_then(folder: &Path, max_age: Duration) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current()
         && is_sweep_due(folder)
     {
         let folder = folder.to_owned();
-        drop(runtime.spawn_blocking(move || sweep_outputs(&folder, RETENTION)));
+        drop(runtime.spawn_blocking(move || sweep_outputs(&folder, max_age)));
     }
 }
 

@@ -15,15 +15,16 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
-    FormElicitationCapability, Implementation, JsonRpcMessage, ListRootsResult,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, RootsCapabilities,
-    SamplingCapability, ServerJsonRpcMessage, ServerResult,
+    FormElicitationCapability, Implementation, JsonRpcMessage, ListRootsResult, LoggingLevel,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    RootsCapabilities, SamplingCapability, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{RequestContext, RoleClient};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::internal::spell_hidden;
 
 use crate::client::remote::ProgressCallback;
 use crate::client::server_requests::{ClientFeatures, ServerRequestHandler, not_allowed_error};
@@ -221,6 +222,25 @@ impl NotificationHandler {
             listeners: Arc::clone(&self.progress_listeners),
             steps,
         }
+    }
+}
+
+/// Passes a log message of the server on to `tracing`, escaped and cut.
+pub(super) fn log_message(message: &LoggingMessageNotificationParam) {
+    const MAX_CHARS: usize = 2000;
+    let text = match &message.data {
+        Value::String(text) => text.chars().take(MAX_CHARS).collect::<String>(),
+        data => data.to_string().chars().take(MAX_CHARS).collect(),
+    };
+    let text = spell_hidden(&text).replace('\n', "\\n");
+    let logger = spell_hidden(message.logger.as_deref().unwrap_or_default());
+    match message.level {
+        LoggingLevel::Debug => tracing::debug!(%logger, "an MCP server logs: {text}"),
+        LoggingLevel::Info | LoggingLevel::Notice => {
+            tracing::info!(%logger, "an MCP server logs: {text}");
+        }
+        LoggingLevel::Warning => tracing::warn!(%logger, "an MCP server logs: {text}"),
+        _ => tracing::error!(%logger, "an MCP server logs: {text}"),
     }
 }
 

@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::line_transport::ProtocolViolation;
-use super::notifications::NotificationHandler;
+use super::notifications::{NotificationHandler, log_message};
 use crate::client::remote::RemoteError;
 
 /// Ids stay exact for peers that parse numbers as doubles.
@@ -207,6 +207,10 @@ impl<T> RequestIdGuard<T> {
             // Handled here, so that no progress arrives after the response.
             ServerNotification::ProgressNotification(progress) => {
                 self.notifications.dispatch_progress(progress.params.clone());
+                false
+            }
+            ServerNotification::LoggingMessageNotification(message) => {
+                log_message(&message.params);
                 false
             }
             ServerNotification::CancelledNotification(cancelled) => {
