@@ -25,6 +25,7 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         support: sandbox::probe(),
         shells: find_shells(io),
         state: settings.state_dir.clone().map(StateDir::inspect),
+        root_around_state: settings.state_inside_root().map(|(_, root)| root),
         missing: unmet_requirements(&policy),
         self_test: run_self_test(matches)?,
         openat2: has_openat2(),
@@ -48,6 +49,8 @@ struct DoctorReport {
     openat2: bool,
     shells: Vec<(&'static str, PathBuf)>,
     state: Option<StateDir>,
+    /// The root that contains the state folder.
+    root_around_state: Option<PathBuf>,
     /// Requirements of the configuration that the machine does not meet.
     missing: Vec<String>,
     self_test: Option<SelfTestReport>,
@@ -140,6 +143,13 @@ impl DoctorReport {
                 "paths are resolved component by component, because openat2 is not available"
                     .into(),
             );
+        }
+        if let Some(root) = &self.root_around_state {
+            weaker.push(format!(
+                "no approvals are stored: the state folder lies inside of the root `{}`, where \
+                 tools may write; choose another one with `--state-dir`",
+                root.display()
+            ));
         }
         if cfg!(target_os = "linux") {
             weaker

@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
+use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
     Pipeline, PrivateFileError, RiskClass, ToolError, Toolset,
     internal::private_file::{self, PrivateFolder, append_to},
@@ -78,16 +79,19 @@ pub(super) fn run(
     environment.warn_missing_services(io);
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
+    let shutdown = CancellationToken::new();
     let server = Server::new(pipeline.clone(), session)
         .with_name(program, env!("CARGO_PKG_VERSION"))
+        .with_shutdown(shutdown.clone())
         .with_instructions(describe_settings(settings))
         .with_client_approvals(settings.prompt_mode != PromptMode::NoInput)
         .with_session_setup(move |session| readable.attach_to(session));
     let served = match matches.get_one::<ListenAddress>(HTTP) {
         Some(endpoint) => {
             let own = &settings.serve;
-            let token = choose_token(endpoint, own.is_empty(), token_folder(settings), io)?;
-            let (http, tools) = (HttpOptions::new(token.as_token().clone()), pipeline.toolset());
+            let token = choose_token(endpoint, own.is_empty(), settings, io)?;
+            let http = HttpOptions::new(token.as_token().clone()).shut_down_on(shutdown.clone());
+            let tools = pipeline.toolset();
             let http = principals::add_principals(http, token.as_token(), own, tools, io)?;
             // Registered servers are shared by all principals.
             if !own.register_servers {
@@ -97,7 +101,7 @@ pub(super) fn run(
                 let serving = start_http(server, endpoint, token, http, settings, io).await?;
                 serve_and_connect(serving, &servers, &patterns, io).await
             };
-            run_loop::block_on(serve_until_interrupted(serving, &pipeline))?
+            run_loop::block_on(serve_until_interrupted(serving, &pipeline, &shutdown))?
         }
         None => {
             if io.stdin_is_terminal {
@@ -109,7 +113,9 @@ pub(super) fn run(
                 ));
             }
             let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
-            run_loop::block_on_current_thread(serve_until_interrupted(serving, &pipeline))?
+            run_loop::block_on_current_thread(serve_until_interrupted(
+                serving, &pipeline, &shutdown,
+            ))?
         }
     };
     served.map(|()| 0).map_err(|error| {
@@ -221,7 +227,7 @@ impl ServerToken {
 fn choose_token(
     endpoint: &ListenAddress,
     needed: bool,
-    place: Option<PrivateFolder>,
+    settings: &Settings,
     io: &Io<'_>,
 ) -> Result<ServerToken> {
     if let Some(secret) = io.env_var(TOKEN) {
@@ -239,7 +245,11 @@ fn choose_token(
     let token = Token::random().map_err(|error| {
         CommandError::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
     })?;
-    Ok(if needed { ServerToken::Generated(token, place) } else { ServerToken::Unused(token) })
+    if !needed {
+        return Ok(ServerToken::Unused(token));
+    }
+    settings.check_state_outside_roots()?;
+    Ok(ServerToken::Generated(token, token_folder(settings)))
 }
 
 /// Returns the folder for the file of a generated token. Tools cannot write there.
@@ -267,10 +277,19 @@ fn write_token_file(
 async fn serve_until_interrupted(
     serving: impl Future<Output = io::Result<()>>,
     pipeline: &Pipeline,
+    shutdown: &CancellationToken,
 ) -> io::Result<()> {
+    let mut serving = pin!(serving);
     let served = tokio::select! {
-        served = serving => served,
-        caught = signals::wait_for_shutdown() => caught,
+        served = &mut serving => served,
+        caught = signals::wait_for_shutdown() => {
+            shutdown.cancel();
+            // Running calls have a grace period, which a second signal ends.
+            tokio::select! {
+                served = serving => caught.and(served),
+                caught = signals::wait_for_shutdown() => caught,
+            }
+        }
     };
     // No client waits for the calls that still run.
     let closing = pipeline.close();

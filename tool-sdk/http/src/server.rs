@@ -52,7 +52,8 @@ pub fn serve_http<L: Into<HttpListener>>(
     listener: L,
     options: HttpOptions,
 ) -> impl Future<Output = io::Result<()>> + Send + use<L> {
-    let (server, listener) = (server.clone(), listener.into());
+    let server = server.clone().with_shutdown(options.shutdown.clone());
+    let listener = listener.into();
     async move {
         let router = whole_router(&server, &options, listener.local_hosts()?);
         accept_connections(listener, router, &options).await

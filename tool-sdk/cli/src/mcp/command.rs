@@ -252,6 +252,8 @@ fn describe_risk(tool: &Definition) -> String {
 
 fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_>) -> Result {
     let server = &*entry.name;
+    // Before the server is started and the user is asked: nothing could be remembered.
+    settings.check_state_outside_roots()?;
     let path = config_path(settings)?;
     if settings.servers.iter().any(|other| other.name == server) {
         return Err(duplicate_server(server));

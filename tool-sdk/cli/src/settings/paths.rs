@@ -103,6 +103,33 @@ impl Settings {
         )))
     }
 
+    /// Fails if the state folder lies inside of a root: tools could write there, and forge what was
+    /// approved.
+    pub(crate) fn check_state_outside_roots(&self) -> Result<()> {
+        let Some((state, root)) = self.state_inside_root() else { return Ok(()) };
+        Err(CommandError::config(format_args!(
+            "the state folder `{}` lies inside of the root `{}`, where tools may write",
+            state.display(),
+            root.display()
+        ))
+        .hint("choose another one with `--state-dir DIR`, or narrower folders with `--root DIR`"))
+    }
+
+    /// Returns the state folder and the root that contains it, if one does.
+    pub(crate) fn state_inside_root(&self) -> Option<(PathBuf, PathBuf)> {
+        let state = self.state_dir.as_ref()?;
+        // The folder need not exist yet.
+        let real = state.ancestors().find_map(|part| {
+            let rest = state.strip_prefix(part).ok()?;
+            part.canonicalize().ok().map(|part| part.join(rest))
+        })?;
+        let is_around = |root: &&PathBuf| {
+            real.starts_with(root.canonicalize().unwrap_or_else(|_| (*root).clone()))
+        };
+        let root = self.roots.iter().find(is_around)?;
+        Some((state.clone(), root.clone()))
+    }
+
     /// Creates the session. Its id is derived from the roots, so that a later command with the same
     /// roots can read stored outputs, and one with other roots cannot.
     pub(crate) fn new_session(&self) -> Session {

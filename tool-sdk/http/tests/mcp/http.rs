@@ -608,3 +608,16 @@ async fn shuts_down_when_the_running_requests_have_ended() {
         .unwrap()
         .unwrap();
 }
+
+// A stream on which nothing may ever come does not delay a shutdown: it ends with it.
+#[tokio::test]
+async fn shutdown_ends_the_streams_of_sessions() {
+    let stop = CancellationToken::new();
+    let mut served = Served::start_with(&server(), |http| http.shut_down_on(stop.clone())).await;
+    let id = served.open(ADA).await;
+    let mut events = served.listen(ADA, &id).await;
+    stop.cancel();
+    let rest = async { while events.next_line().await.unwrap().is_some() {} };
+    tokio::time::timeout(Duration::from_secs(20), rest).await.unwrap();
+    (&mut served.serving).await.unwrap().unwrap();
+}

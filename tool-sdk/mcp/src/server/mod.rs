@@ -151,9 +151,9 @@ impl Server {
         self
     }
 
-    /// Sets a token that ends the service of the client at two streams: no further messages are read,
-    /// and running calls have five seconds to end, as when the client disconnects. For HTTP see
-    /// `HttpOptions::shutdown`.
+    /// Sets a token that shuts the server down: nothing more is read from a client at two streams,
+    /// running calls have five seconds to end, as when the client disconnects, and streams that only
+    /// wait for changes end. For HTTP, `HttpOptions::shut_down_on` does this and ends serving.
     #[must_use]
     pub fn with_shutdown(mut self, token: CancellationToken) -> Self {
         self.shutdown = token;

@@ -60,7 +60,8 @@ impl Connection {
         let acknowledged = ServerNotification::SubscriptionsAcknowledgedNotification(acknowledged);
         // A client that is gone needs nothing more.
         if cx.sink.notify(acknowledged).await.is_ok() {
-            self.outgoing.disconnected.run_until_cancelled(changes).await;
+            let until_shutdown = self.server.shutdown.run_until_cancelled(changes);
+            self.outgoing.disconnected.run_until_cancelled(until_shutdown).await;
         }
         let result = SubscriptionsListenResult::complete(cx.id.clone());
         Ok(ServerResult::SubscriptionsListenResult(result))

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use hyper::body::{Body, Bytes, Frame};
 use tokio::sync::Notify;
 use tokio::time::Sleep;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::server::message_sink::ClientDisconnected;
 use crate::server::request_context::CancelOnDrop;
@@ -232,6 +233,7 @@ impl StreamState {
             next,
             keep_alive: Box::pin(tokio::time::sleep(KEEP_ALIVE_INTERVAL)),
             cancel_on_drop: None,
+            shutdown: None,
         }
     }
 }
@@ -245,9 +247,24 @@ pub(super) struct EventReader {
     keep_alive: Pin<Box<Sleep>>,
     /// Cancels the request of a stream that cannot be resumed.
     cancel_on_drop: Option<CancelOnDrop>,
+    /// Completes when the server shuts down, which ends a stream without a request.
+    shutdown: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 impl EventReader {
+    /// Ends the stream when the server shuts down, although more messages may come.
+    pub(super) fn end_on_shutdown(mut self, shutdown: &CancellationToken) -> Self {
+        self.shutdown = Some(Box::pin(shutdown.clone().cancelled_owned()));
+        self
+    }
+
+    fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.shutdown {
+            Some(shutdown) => shutdown.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
+    }
+
     pub(super) fn with_cancel(mut self, cancel_on_drop: CancelOnDrop) -> Self {
         self.cancel_on_drop = Some(cancel_on_drop);
         self
@@ -291,6 +308,7 @@ impl Body for EventReader {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match self.poll_event(cx) {
             Poll::Ready(event) => event,
+            Poll::Pending if self.poll_shutdown(cx).is_ready() => None,
             Poll::Pending => {
                 std::task::ready!(self.keep_alive.as_mut().poll(cx));
                 Some(Bytes::from_static(KEEP_ALIVE_COMMENT))

@@ -34,7 +34,7 @@ use tower_service::Service;
 
 use self::event_logs::EventLogs;
 pub(super) use self::event_stream::EventStream;
-use self::event_stream::{EventId, EventNames, KEEP_ALIVE_INTERVAL};
+use self::event_stream::{EventId, EventNames, EventReader, KEEP_ALIVE_INTERVAL};
 use self::request_body::{BoxError, read_body};
 use self::request_head::{HeaderField, RequestHead, SESSION_ID};
 use self::responses::{
@@ -183,14 +183,18 @@ impl HttpHandler {
         head.check_version(false)?;
         let session = session.ok_or_else(|| bad_request(SESSION_REQUIRED))?;
         let reader = match head.last_event_id() {
-            HeaderField::Missing => Some(session.events.read()),
+            HeaderField::Missing => Some(self.until_shutdown(session.events.read())),
             HeaderField::Invalid => None,
             HeaderField::Text(id) => EventId::parse(id).and_then(|id| match id.request {
-                None => session.events.read_after(id.index),
+                None => session.events.read_after(id.index).map(|it| self.until_shutdown(it)),
                 Some(request) => self.event_logs.find(&session.id, request)?.read_after(id.index),
             }),
         };
         reader.map(event_stream_response).ok_or_else(|| bad_request(NO_EVENT).into())
+    }
+
+    fn until_shutdown(&self, reader: EventReader) -> EventReader {
+        reader.end_on_shutdown(&self.server.shutdown)
     }
 
     /// Ends a session.
