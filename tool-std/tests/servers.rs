@@ -136,3 +136,139 @@ fn a_server_that_does_not_start_is_an_error_with_its_reason() {
     assert_eq!(wrong.status.code(), Some(2));
     assert!(err(&wrong).contains("`--header` takes `NAME: VALUE`"), "{}", err(&wrong));
 }
+
+/// Returns the greeting of a server that was imported under this name.
+fn greeting(user: &UserFolder, env: &[(&str, &str)], server: &str) -> String {
+    let tool = format!("mcp__{}__hello", server.replace('-', "_"));
+    let rule = format!("mcp({server}/*)");
+    let called =
+        user.run_with(env, &["--allow", &rule, "--allow", "mcp_definition", "call", &tool, "{}"]);
+    out(&called) + &err(&called)
+}
+
+#[test]
+fn servers_of_a_project_are_shown_asked_about_and_imported() {
+    let user = UserFolder::new();
+    let script = user.script();
+    user.write(
+        "project/.mcp.json",
+        &serde_json::json!({ "mcpServers": {
+            "Greeter One": {
+                "command": "sh",
+                "args": ["${SCRIPT:-/no/such}", "--api-key", "sk-in-args"],
+                "env": { "WHO": "${WHO}", "PLAIN": "a", "MY_TOKEN": "sk-in-env" },
+            },
+            "wiki": {
+                "type": "http",
+                "url": "https://${HOST}/mcp?api_key=sk-in-url",
+                "headers": { "Authorization": "Bearer sk-in-header", "X-Api-Key": "${KEY}" },
+            },
+            "old": { "type": "sse", "url": "https://old.example/sse" },
+            "none": {},
+        } })
+        .to_string(),
+    );
+    let refused = user.run(&["mcp", "import"]);
+    assert_eq!((refused.status.code(), &*user.config()), (Some(3), ""), "{}", err(&refused));
+    let table = err(&refused);
+    for words in [
+        "greeter-one  sh ${SCRIPT:-/no/such} --api-key ${GREETER_ONE_API_KEY}",
+        "set MY_TOKEN to the secret (MY_TOKEN) that stays in ",
+        "wiki         https://${HOST}/mcp?api_key=${WIKI_API_KEY}",
+        "set in the environment: WIKI_TOKEN, KEY, HOST, WIKI_API_KEY",
+        "old          not imported: it uses HTTP+SSE",
+        "none         not imported: it has neither a command nor a URL",
+    ] {
+        assert!(table.contains(words), "{words} is not in {table}");
+    }
+
+    let imported = user.run(&["--yes", "mcp", "import"]);
+    assert_eq!(imported.status.code(), Some(0), "{}", err(&imported));
+    let config = user.config();
+    assert!(!config.contains("sk-in") && !err(&imported).contains("sk-in"), "{config}");
+    let again = user.run(&["--yes", "mcp", "import"]);
+    assert!(err(&again).contains("is configured already"), "{}", err(&again));
+    assert_eq!((again.status.code(), user.config()), (Some(0), config));
+
+    let env =
+        [("SCRIPT", &*script), ("WHO", "ada"), ("MY_TOKEN", "x"), ("GREETER_ONE_API_KEY", "k")];
+    assert_eq!(greeting(&user, &env, "greeter-one"), "hello ada\n");
+    let missing = greeting(&user, &env[..1], "greeter-one");
+    assert!(missing.contains("it needs the variable `"), "{missing}");
+}
+
+#[test]
+fn each_client_keeps_the_meaning_of_its_references() {
+    let user = UserFolder::new();
+    let script = user.script();
+    let server = |who: &str| serde_json::json!({ "command": "sh", "args": [&script], "env": { "WHO": who } });
+    let servers = |key: &str, name: &str, who: &str| {
+        serde_json::json!({ key: { name: server(who) } }).to_string()
+    };
+    let file = user.write("some.json", &servers("mcpServers", "some", "${env:A} ${B:-none}"));
+    user.write(".config/Code/User/mcp.json", &servers("servers", "code", "${input:user-name}"));
+    user.write(
+        "project/.vscode/mcp.json",
+        &format!("// Mine.\n{}", servers("servers", "work", "${env:A} in ${workspaceFolder}")),
+    );
+    user.write(".cursor/mcp.json", &servers("mcpServers", "cursor", "${env:A} ${A}"));
+    user.write(".gemini/settings.json", &servers("mcpServers", "gemini", "$A ${A} $1"));
+    user.write(".config/Claude/claude_desktop_config.json", &servers("mcpServers", "desk", "${A}"));
+    user.write(".config/zed/settings.json", &servers("context_servers", "zed", "${A}"));
+    let mut claude: serde_json::Value =
+        serde_json::from_str(&servers("mcpServers", "claude", "${A}")).expect("JSON");
+    let project = user.path().join("project").display().to_string();
+    claude["projects"][&project]["mcpServers"]["local"] = server("${A:-x}");
+    claude["projects"]["/elsewhere"]["mcpServers"]["other"] = server("x");
+    user.write(".claude.json", &claude.to_string());
+    user.write(
+        ".codex/config.toml",
+        &format!(
+            "[mcp_servers.codex]\ncommand = \"sh\"\nargs = [{script:?}]\nenv_vars = [\"WHO\"]\n\
+             tool_timeout_sec = 7\n[mcp_servers.off]\ncommand = \"x\"\nenabled = false\n"
+        ),
+    );
+    let file = file.display().to_string();
+    for source in
+        [&*file, "vscode", "cursor", "gemini", "claude-desktop", "zed", "claude-code", "codex"]
+    {
+        let imported = user.run(&["--yes", "mcp", "import", source]);
+        assert_eq!(imported.status.code(), Some(0), "{source}: {}", err(&imported));
+    }
+    let here = user.path().join("project").display().to_string();
+    let env = [("A", "ada"), ("USER_NAME", "eve"), ("WHO", "bob")];
+    for (name, who) in [
+        ("some", "ada none"),
+        ("code", "eve"),
+        ("work", &*format!("ada in {here}")),
+        ("cursor", "ada ${A}"),
+        ("gemini", "ada ada $1"),
+        ("desk", "${A}"),
+        ("zed", "${A}"),
+        ("claude", "ada"),
+        ("local", "ada"),
+        ("codex", "bob"),
+    ] {
+        assert_eq!(greeting(&user, &env, name), format!("hello {who}\n"), "{}", user.config());
+    }
+    let config = user.config();
+    assert!(config.contains("call_timeout = 7.0\n") && !config.contains("other"), "{config}");
+    assert!(config.contains("enabled = false"), "{config}");
+}
+
+#[test]
+fn a_file_that_cannot_be_imported_is_an_error_with_its_place() {
+    let user = UserFolder::new();
+    let broken = user.write("broken.json", "{\n  \"mcpServers\": oops\n}");
+    let broken = broken.display().to_string();
+    for (args, words) in [
+        (&["mcp", "import"][..], "the project has no `.mcp.json`"),
+        (&["mcp", "import", "emacs"], "`emacs` is neither a file nor a client"),
+        (&["mcp", "import", "zed"], "Zed has no configuration here"),
+        (&["mcp", "import", &broken], "broken.json:2:"),
+    ] {
+        let failed = user.run(args);
+        assert_eq!(failed.status.code(), Some(2), "{args:?}: {}", err(&failed));
+        assert!(err(&failed).contains(words), "{args:?}: {}", err(&failed));
+    }
+}

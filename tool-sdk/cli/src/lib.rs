@@ -20,7 +20,7 @@
 //!   serve   mcp [--http ADDR | --http unix:PATH]
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
-//!           add NAME --url URL
+//!           add NAME --url URL | import [CLIENT | FILE]
 //!   setup   CLIENT [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL

@@ -14,9 +14,10 @@ use tool_sdk_mcp::{ServerStatus, internal::name_prefix};
 
 use super::config_edit::{ConfigDocument, duplicate_server};
 use super::server_entry::ServerEntry;
-use super::{ConfiguredServers, ServerScope, open_pins};
+use super::{ConfiguredServers, ServerScope, import, open_pins};
 use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
 use crate::settings::{PromptMode, Settings};
+use crate::setup::ClientProgram;
 use crate::{App, Io, args, style};
 
 const COMMAND: &str = "command";
@@ -45,6 +46,12 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
         .about("Show the tools of a server, with warnings about their descriptions")
         .args([name(), json()]);
     let remove = Command::new("remove").about("Remove a server from the configuration").arg(name());
+    let import = Command::new("import")
+        .about("Add the servers that are configured for another client")
+        .arg(Arg::new(import::SOURCE).value_name("CLIENT | FILE").help(format!(
+            "The client ({}), or a file; by default the `.mcp.json` of the first root",
+            ClientProgram::ALL.map(ClientProgram::as_str).join(", ")
+        )));
     let add = Command::new("add")
         .about("Start a server, show its tools, and write it into the configuration")
         .override_usage(format!(
@@ -81,7 +88,7 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
             .about("Use the tools of servers of the Model Context Protocol")
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .subcommands([list, inspect, remove].map(args::with_globals))
+            .subcommands([list, inspect, remove, import].map(args::with_globals))
             .subcommand(describe_sandbox_args(args::with_globals(add))),
     )
 }
@@ -102,10 +109,13 @@ pub(crate) fn run(
     io: &mut Io<'_>,
 ) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
-        return Err(CommandError::usage("`list`, `add`, `remove` or `inspect` is missing"));
+        return Err(CommandError::usage(
+            "`list`, `add`, `import`, `remove` or `inspect` is missing",
+        ));
     };
     match command {
         "add" => add_server(app, settings, entry_from_args(&[top, matches], io)?, io),
+        "import" => import::run(settings, config_path(settings)?, matches, io),
         "remove" => remove_server(settings, server_name(matches), io),
         "inspect" => inspect_server(app, settings, matches, io),
         _ => list_servers(settings, matches.get_flag(args::JSON), io),

@@ -7,8 +7,11 @@
 //! **Invariant:** connections live on a runtime that [`ConfiguredServers`] owns; dropping it ends
 //! sessions and server processes.
 
+mod client_entries;
 mod command;
 pub(super) mod config_edit;
+mod import;
+mod references;
 mod server_entry;
 mod server_folders;
 #[cfg(test)]

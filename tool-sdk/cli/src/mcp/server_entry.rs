@@ -28,6 +28,7 @@ use tool_sdk_mcp::{
 };
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode};
 
+use super::references::{TextPart, expand_references, parse_references, required_variables};
 use super::server_folders::ServerFolders;
 use crate::Io;
 use crate::exit::{CommandError, Result};
@@ -37,7 +38,7 @@ use crate::settings::TomlValue;
 pub(crate) type ServerEntries = Vec<ServerEntry>;
 
 /// One server.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerEntry {
     #[serde(skip)]
@@ -56,13 +57,13 @@ pub(crate) struct ServerEntry {
     pub(super) headers: BTreeMap<String, String>,
     /// The environment variable that holds the bearer token.
     pub(super) bearer_env: Option<String>,
-    startup_timeout: Option<f64>,
-    call_timeout: Option<f64>,
+    pub(super) startup_timeout: Option<f64>,
+    pub(super) call_timeout: Option<f64>,
     /// The seconds to exit in once the standard input is closed.
     exit_timeout: Option<f64>,
-    enabled: Option<bool>,
-    enabled_tools: Option<Vec<String>>,
-    disabled_tools: Vec<String>,
+    pub(super) enabled: Option<bool>,
+    pub(super) enabled_tools: Option<Vec<String>>,
+    pub(super) disabled_tools: Vec<String>,
     /// The requests that the server may make while one of its tools runs.
     questions: Vec<AllowedQuestion>,
 }
@@ -127,8 +128,49 @@ impl ServerEntry {
         let named = Self { name: name.into(), ..self };
         // Validates names and addresses before a server is started.
         let nowhere = ServerFolders::default();
-        named.build_config(&nowhere, |_| Some(String::new())).map_err(|error| error.to_string())?;
+        named
+            .with_literal_url()
+            .build_config(&nowhere, |_| Some(String::new()))
+            .map_err(|error| error.to_string())?;
         Ok(named)
+    }
+
+    /// Returns the entry with an example in place of a URL that has references, which is only
+    /// known when the server is needed.
+    fn with_literal_url(&self) -> Self {
+        let has_references =
+            |url: &String| !matches!(&*parse_references(url), [TextPart::Literal(_)]);
+        match &self.url {
+            Some(url) if has_references(url) => {
+                Self { url: Some("https://example.com/".to_owned()), ..self.clone() }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Returns the names of the variables without which the server cannot be used, each once.
+    pub(super) fn needed_variables(&self) -> Vec<String> {
+        let named = self.env_from.iter().chain(&self.bearer_env).map(String::as_str);
+        let cwd = self.cwd.as_ref().and_then(|cwd| cwd.to_str());
+        let texts = self.command.iter().chain(&self.args).chain(self.env.values());
+        let texts = texts.chain(self.headers.values()).chain(&self.url).map(String::as_str);
+        let mut needed: Vec<String> = Vec::new();
+        for name in named.chain(texts.chain(cwd).flat_map(required_variables)) {
+            if !needed.iter().any(|known| known == name) {
+                needed.push(name.to_owned());
+            }
+        }
+        needed
+    }
+
+    /// Describes how the server is reached, with the references as they are written.
+    pub(super) fn describe_transport(&self) -> String {
+        let off = if self.enabled == Some(false) { "  (switched off)" } else { "" };
+        let words = self.command.iter().chain(&self.args).map(String::as_str);
+        match &self.url {
+            Some(url) => format!("{url}{off}"),
+            None => words.collect::<Vec<_>>().join(" ") + off,
+        }
     }
 
     /// Whether the server process is sandboxed.
@@ -167,14 +209,14 @@ impl ServerEntry {
         if self.enabled == Some(false) {
             // A disabled server needs none of its variables.
             let upstream = self
+                .with_literal_url()
                 .build_config(folders, |_| Some(String::new()))
                 .map_err(CommandError::config)?;
             return Ok(upstream.enabled(false));
         }
         let var = |name: &str| io.env_var(name)?.into_string().ok();
-        let mut needed = self.env_from.iter().chain(&self.bearer_env);
-        if let Some(missing) = needed.find(|name| var(name).is_none()) {
-            return ServerConfig::new(self.name.clone(), missing_variable_transport(missing))
+        if let Some(missing) = self.needed_variables().into_iter().find(|it| var(it).is_none()) {
+            return ServerConfig::new(self.name.clone(), missing_variable_transport(&missing))
                 .map_err(CommandError::config);
         }
         let upstream = self.build_config(folders, var).map_err(CommandError::config)?;
@@ -217,9 +259,9 @@ impl ServerEntry {
         url: &str,
         var: &impl Fn(&str) -> Option<String>,
     ) -> std::result::Result<HttpEndpoint, InvalidServerConfig> {
-        let mut address = HttpEndpoint::new(url)?;
+        let mut address = HttpEndpoint::new(&expand_references(url, var))?;
         for (name, value) in &self.headers {
-            address = address.header(name, value)?;
+            address = address.header(name, &expand_references(value, var))?;
         }
         Ok(match self.bearer_env.as_deref().and_then(var) {
             Some(token) => address.bearer_token(token),
@@ -233,7 +275,9 @@ impl ServerEntry {
         folders: &ServerFolders,
         var: &impl Fn(&str) -> Option<String>,
     ) -> TransportConfig {
-        let mut launch = ServerCommand::new(command, &self.args);
+        let expand = |text: &str| expand_references(text, var);
+        let args = self.args.iter().map(|arg| expand(arg));
+        let mut launch = ServerCommand::new(expand(command), args);
         if let Some(mode) = self.sandbox {
             let policy = folders.sandbox_policy(mode, self.sandbox_level.unwrap_or_default());
             launch = launch.sandbox(policy.with_network(self.sandbox_network.unwrap_or_default()));
@@ -242,13 +286,16 @@ impl ServerEntry {
             launch = launch.env(name, var(name).unwrap_or_default());
         }
         for (name, value) in &self.env {
-            launch = launch.env(name, value);
+            launch = launch.env(name, expand(value));
         }
         if let Some(time) = self.exit_timeout.and_then(parse_seconds) {
             launch = launch.exit_timeout(time);
         }
         match &self.cwd {
-            Some(folder) => launch.current_dir(folder).into(),
+            Some(folder) => {
+                let written = folder.to_str().map(|folder| PathBuf::from(expand(folder)));
+                launch.current_dir(written.unwrap_or_else(|| folder.clone())).into()
+            }
             None => launch.into(),
         }
     }
@@ -280,6 +327,22 @@ impl ServerEntry {
             if let Some(word) = word {
                 table[key] = value(word);
             }
+        }
+        for (key, time) in
+            [("startup_timeout", self.startup_timeout), ("call_timeout", self.call_timeout)]
+        {
+            if let Some(time) = time {
+                table[key] = value(time);
+            }
+        }
+        if let Some(enabled) = self.enabled {
+            table["enabled"] = value(enabled);
+        }
+        if let Some(tools) = &self.enabled_tools {
+            table["enabled_tools"] = value(list(tools));
+        }
+        if !self.disabled_tools.is_empty() {
+            table["disabled_tools"] = value(list(&self.disabled_tools));
         }
         if let Some(network) = self.sandbox_network {
             table["sandbox_network"] = value(network);
@@ -351,6 +414,10 @@ mod tests {
             sandbox: Some(SandboxMode::BestEffort),
             sandbox_level: Some(SandboxLevel::ReadOnly),
             sandbox_network: Some(true),
+            startup_timeout: Some(1.5),
+            enabled: Some(false),
+            enabled_tools: Some(vec!["a".to_owned()]),
+            disabled_tools: vec!["b".to_owned()],
             ..ServerEntry::default()
         };
         let written = entry.validate_as("s").unwrap();

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use self::client_file::ClientFile;
 pub(crate) use self::client_program::{ClientFileFormat, ClientProgram, HostSystem};
+pub(crate) use self::json_document::parse_json;
 use super::exit::{CommandError, Result};
 use super::mcp::config_edit;
 use super::settings::Settings;
