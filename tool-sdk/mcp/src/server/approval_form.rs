@@ -35,6 +35,8 @@ pub(super) fn build_approval_form(
                     "type": "string",
                     "title": "What to do instead",
                     "description": "Only with `reject`: the model reads it and goes on.",
+                    // Some clients refuse a form with an optional field that has no default.
+                    "default": "",
                 },
             },
             "required": [ANSWER_FIELD],
