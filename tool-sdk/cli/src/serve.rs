@@ -112,6 +112,8 @@ pub(super) fn run(
                      `--http 8080` serves over HTTP"
                 ));
             }
+            // Over HTTP, servers are shared, and what they have is not that of one principal.
+            let server = servers.pass_on(server);
             let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
             run_loop::block_on_current_thread(serve_until_interrupted(
                 serving, &pipeline, &shutdown,

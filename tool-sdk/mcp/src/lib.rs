@@ -21,15 +21,16 @@ mod resource_cache;
 mod server;
 
 pub use self::client::{
-    ClientFeatures, ConnectFn, ErrorClass, HttpEndpoint, InvalidServerConfig, ProgressCallback,
-    RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt, RemotePromptArgument,
-    RemoteResource, RemoteResult, RemoteTool, ServerCommand, ServerConfig, ServerManager,
-    ServerRequestHandler, ServerStatus, ToolPins, TransportConfig, connect_streams,
+    ClientFeatures, ConnectFn, ErrorClass, ForeignPrompts, ForeignResources, HttpEndpoint,
+    InvalidServerConfig, ProgressCallback, RemoteCall, RemoteConnection, RemoteError, RemoteFuture,
+    RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool, ServerCommand,
+    ServerConfig, ServerManager, ServerRequestHandler, ServerStatus, ToolPins, TransportConfig,
+    connect_streams,
 };
 pub use self::resource_cache::{CacheStats, ResourceCache, ResourcePrefetcher};
 pub use self::server::{
-    HttpService, PromptArgument, PromptDefinition, PromptProvider, ProviderFuture,
-    ResourceDefinition, ResourceProvider, Server,
+    HttpService, PromptArgument, PromptDefinition, PromptProvider, ResourceDefinition,
+    ResourceProvider, Server,
 };
 
 /// For the other crates of the SDK, without a promise of stability.

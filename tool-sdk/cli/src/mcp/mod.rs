@@ -25,7 +25,8 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 use tool_sdk_core::{Grantee, Rule, ToolError, Toolset};
 use tool_sdk_mcp::{
-    RemoteError, ServerConfig, ServerManager, ServerStatus, ToolPins,
+    ForeignPrompts, ForeignResources, RemoteError, Server, ServerConfig, ServerManager, ServerStatus,
+    ToolPins,
     internal::{PERMISSIONS, name_prefix, parse_server},
 };
 
@@ -228,6 +229,16 @@ impl ConfiguredServers {
         let of_any =
             !self.configured_names.is_empty() && rule.applies_to_names(&(&PERMISSIONS).into());
         of_any || self.configured_names.iter().filter(is_silent).any(of_server)
+    }
+
+    /// Lets the server pass on the resources and prompts of the configured servers.
+    pub(crate) fn pass_on(&self, server: Server) -> Server {
+        match self.configured_names.is_empty() {
+            true => server,
+            false => server
+                .with_resources(ForeignResources::new(self.manager.clone()))
+                .with_prompts(ForeignPrompts::new(self.manager.clone())),
+        }
     }
 
     /// Returns the server manager.

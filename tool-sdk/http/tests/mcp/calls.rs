@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tool_sdk_core::{Coercion, EventKind, Icon, ToolDisplay};
-use tool_sdk_mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
+use tool_sdk_mcp::{ResourceDefinition, ResourceProvider};
 
 use super::http::{ADA, Served};
 use super::*;
@@ -320,12 +320,12 @@ async fn peers_hear_of_changes_that_they_would_see() {
 struct Changing(tokio::sync::broadcast::Sender<String>);
 
 impl ResourceProvider for Changing {
-    fn list(&self) -> Vec<ResourceDefinition> {
+    async fn list(&self) -> Vec<ResourceDefinition> {
         Vec::new()
     }
 
-    fn read<'a>(&'a self, _: &'a str) -> ProviderFuture<'a, Option<Attachment>> {
-        Box::pin(async { Ok(None) })
+    async fn read(&self, _: &str) -> Result<Option<Attachment>, ToolError> {
+        Ok(None)
     }
 
     fn subscribe_updates(&self) -> Option<tokio::sync::broadcast::Receiver<String>> {

@@ -5,9 +5,7 @@ use std::time::Duration;
 use serde_json::Map;
 use tokio::time::timeout;
 use tool_sdk_core::{ConversationMessage, Inquiry};
-use tool_sdk_mcp::{
-    PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition, ResourceProvider,
-};
+use tool_sdk_mcp::{PromptDefinition, PromptProvider, ResourceDefinition, ResourceProvider};
 
 use super::http::{ADA, Served, next};
 use super::*;
@@ -50,24 +48,19 @@ fn rome() -> Value {
 struct Greetings;
 
 impl PromptProvider for Greetings {
-    fn list(&self) -> Vec<PromptDefinition> {
+    async fn list(&self) -> Vec<PromptDefinition> {
         vec![PromptDefinition::new("greet", "Say hello.").with_required_argument("how", "How.")]
     }
 
-    fn get<'a>(
-        &'a self,
-        _: &'a str,
-        arguments: &'a Map<String, Value>,
-        session: &'a Session,
-    ) -> ProviderFuture<'a, Vec<ConversationMessage>> {
-        Box::pin(async move {
-            let answers = session.inquire([("name", name())]).await?;
-            let name = &answers[0]["content"]["name"];
-            Ok(vec![ConversationMessage::text(
-                "user",
-                format!("Greet {name} {}.", arguments["how"]),
-            )])
-        })
+    async fn get(
+        &self,
+        _: &str,
+        arguments: &Map<String, Value>,
+        session: &Session,
+    ) -> Result<Vec<ConversationMessage>, ToolError> {
+        let answers = session.inquire([("name", name())]).await?;
+        let name = &answers[0]["content"]["name"];
+        Ok(vec![ConversationMessage::text("user", format!("Greet {name} {}.", arguments["how"]))])
     }
 
     fn complete_argument(&self, _: &str, _: &str, begun: &str) -> Vec<String> {
@@ -78,14 +71,14 @@ impl PromptProvider for Greetings {
 struct Motto;
 
 impl ResourceProvider for Motto {
-    fn list(&self) -> Vec<ResourceDefinition> {
+    async fn list(&self) -> Vec<ResourceDefinition> {
         vec![ResourceDefinition::new("shelf://motto", "motto").with_mime_type("text/plain")]
     }
 
-    fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>> {
+    async fn read(&self, uri: &str) -> Result<Option<Attachment>, ToolError> {
         let motto = (uri == "shelf://motto")
             .then(|| Attachment::bytes("text/plain", b"read more".to_vec()));
-        Box::pin(async { Ok(motto) })
+        Ok(motto)
     }
 }
 
@@ -298,16 +291,16 @@ async fn a_modern_result_says_of_which_server_it_is() {
 struct PanickingProvider;
 
 impl PromptProvider for PanickingProvider {
-    fn list(&self) -> Vec<PromptDefinition> {
+    async fn list(&self) -> Vec<PromptDefinition> {
         panic!("no list")
     }
 
-    fn get<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a Map<String, Value>,
-        _: &'a Session,
-    ) -> ProviderFuture<'a, Vec<ConversationMessage>> {
+    async fn get(
+        &self,
+        _: &str,
+        _: &Map<String, Value>,
+        _: &Session,
+    ) -> Result<Vec<ConversationMessage>, ToolError> {
         panic!("no prompt")
     }
 

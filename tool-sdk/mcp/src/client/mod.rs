@@ -22,6 +22,7 @@ mod elicitation;
 mod http_endpoint;
 mod manager;
 mod naming;
+mod offers;
 mod output_validator;
 mod pins;
 mod remote;
@@ -45,6 +46,7 @@ pub use self::config::{
 pub use self::http_endpoint::HttpEndpoint;
 pub use self::manager::ServerManager;
 pub use self::naming::{name_prefix, parse_server};
+pub use self::offers::{ForeignPrompts, ForeignResources};
 pub use self::pins::ToolPins;
 pub use self::remote::{
     ErrorClass, ProgressCallback, RemoteCall, RemoteConnection, RemoteError, RemoteFuture,

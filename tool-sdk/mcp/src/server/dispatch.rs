@@ -185,7 +185,7 @@ impl Connection {
             "completion/complete" => {
                 ServerResult::CompleteResult(self.server.complete_argument(params)?)
             }
-            list => self.list(list, params, cx)?,
+            list => self.list(list, params, cx).await?,
         };
         self.result(cx.era(), result)
     }
@@ -220,7 +220,7 @@ impl Connection {
     }
 
     /// Lists what the host provides, in one page.
-    fn list(
+    async fn list(
         &self,
         method: &str,
         params: &MessageParams,
@@ -230,11 +230,11 @@ impl Connection {
         params.member::<String>("cursor")?;
         let server = &self.server;
         match method {
-            "prompts/list" => server.list_prompts().map(ServerResult::ListPromptsResult),
+            "prompts/list" => server.list_prompts().await.map(ServerResult::ListPromptsResult),
             "resources/list" => {
-                server.list_resources(cx.client.ui).map(ServerResult::ListResourcesResult)
+                server.list_resources(cx.client.ui).await.map(ServerResult::ListResourcesResult)
             }
-            _ => server.list_templates().map(ServerResult::ListResourceTemplatesResult),
+            _ => server.list_templates().await.map(ServerResult::ListResourceTemplatesResult),
         }
     }
 

@@ -14,6 +14,7 @@ mod batch;
 mod call;
 mod connection;
 mod dispatch;
+mod dyn_provider;
 mod event_relay;
 mod http;
 mod in_flight;
@@ -43,11 +44,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Pipeline, Session};
 
+use self::dyn_provider::{DynPromptProvider, DynResourceProvider};
 pub use self::http::HttpService;
 use self::listing::ToolListing;
 pub use self::resources::{
-    PromptArgument, PromptDefinition, PromptProvider, ProviderFuture, ResourceDefinition,
-    ResourceProvider,
+    PromptArgument, PromptDefinition, PromptProvider, ResourceDefinition, ResourceProvider,
 };
 use self::suspended_calls::SuspendedCalls;
 use self::ui::UiPage;
@@ -82,8 +83,8 @@ pub struct Server {
     instructions: Option<String>,
     setup_session: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     asks_client: bool,
-    resources: Option<Arc<dyn ResourceProvider>>,
-    prompts: Option<Arc<dyn PromptProvider>>,
+    resources: Option<Arc<dyn DynResourceProvider>>,
+    prompts: Option<Arc<dyn DynPromptProvider>>,
     pages: Vec<UiPage>,
     listing: Arc<ToolListing>,
     suspended_calls: Arc<SuspendedCalls>,

@@ -22,13 +22,12 @@ use tool_sdk_core::{
 
 use super::Server;
 use super::connection::Connection;
+use super::dyn_provider::{DynPromptProvider, DynResourceProvider};
 use super::input::{InputCapabilities, InputProbe, missing_capability_error};
 use super::listing::{LIST_TTL_MS, ProtocolEra};
 use super::message::MessageParams;
 use super::request_context::RequestContext;
-use super::resources::{
-    PromptProvider, ResourceDefinition, ResourceProvider, find_missing_argument,
-};
+use super::resources::{ResourceDefinition, find_missing_argument};
 use super::ui::{UiPage, UiSupport};
 
 type Result<T> = std::result::Result<T, ErrorData>;
@@ -65,17 +64,17 @@ impl Connection {
 }
 
 impl Server {
-    pub(super) fn list_prompts(&self) -> Result<ListPromptsResult> {
-        let prompts = self.prompt_provider::<ListPromptsRequestMethod>()?.list();
+    pub(super) async fn list_prompts(&self) -> Result<ListPromptsResult> {
+        let prompts = self.prompt_provider::<ListPromptsRequestMethod>()?.list().await;
         let listed = ListPromptsResult::with_all_items(to_protocol(json!(prompts))?);
         Ok(listed.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) fn list_resources(&self, ui: UiSupport) -> Result<ListResourcesResult> {
+    pub(super) async fn list_resources(&self, ui: UiSupport) -> Result<ListResourcesResult> {
         let pages = self.visible_pages(ui);
         let mut resources = match &self.resources {
             None if !pages.is_empty() => Vec::new(),
-            _ => self.resource_provider::<ListResourcesRequestMethod>()?.list(),
+            _ => self.resource_provider::<ListResourcesRequestMethod>()?.list().await,
         };
         resources.retain(|resource| ui.can_read(&resource.uri));
         resources.extend(pages.iter().map(|page| page.to_resource(ui)));
@@ -83,10 +82,10 @@ impl Server {
         Ok(listed.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) fn list_templates(&self) -> Result<ListResourceTemplatesResult> {
+    pub(super) async fn list_templates(&self) -> Result<ListResourceTemplatesResult> {
         let resources = self.resource_provider::<ListResourceTemplatesRequestMethod>()?;
         let templates: Vec<Value> =
-            resources.list_templates().into_iter().map(template_json).collect();
+            resources.list_templates().await.into_iter().map(template_json).collect();
         let listed = ListResourceTemplatesResult::with_all_items(to_protocol(json!(templates))?);
         Ok(listed.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
@@ -124,7 +123,7 @@ impl Server {
     ) -> Result<ServerResult> {
         let prompts = self.prompt_provider::<GetPromptRequestMethod>()?;
         let params = params.decode::<GetPromptRequestParams>("prompts/get")?;
-        let listed = prompts.list().into_iter().find(|prompt| prompt.name == params.name);
+        let listed = prompts.list().await.into_iter().find(|prompt| prompt.name == params.name);
         let Some(prompt) = listed else {
             let words = format!("there is no prompt `{}`", params.name);
             return Err(ErrorData::invalid_params(words, None));
@@ -195,11 +194,11 @@ impl Server {
     }
 
     /// Returns "method not found" if the host serves no prompts.
-    fn prompt_provider<M: ConstString>(&self) -> Result<&Arc<dyn PromptProvider>> {
+    fn prompt_provider<M: ConstString>(&self) -> Result<&Arc<dyn DynPromptProvider>> {
         self.prompts.as_ref().ok_or_else(ErrorData::method_not_found::<M>)
     }
 
-    fn resource_provider<M: ConstString>(&self) -> Result<&Arc<dyn ResourceProvider>> {
+    fn resource_provider<M: ConstString>(&self) -> Result<&Arc<dyn DynResourceProvider>> {
         self.resources.as_ref().ok_or_else(ErrorData::method_not_found::<M>)
     }
 }

@@ -4,15 +4,12 @@
 //!
 //! **Invariant:** nothing here depends on the types of the protocol; a host implements plain traits.
 
-use std::pin::Pin;
+use std::future::ready;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use tool_sdk_core::{Attachment, ConversationMessage, Session, ToolError};
-
-/// The boxed future that a provider's methods return.
-pub type ProviderFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
 
 /// A resource that clients may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,35 +55,35 @@ impl ResourceDefinition {
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::Attachment;
-/// use tool_sdk::mcp::{ProviderFuture, ResourceDefinition, ResourceProvider};
+/// use tool_sdk::mcp::{ResourceDefinition, ResourceProvider};
+/// use tool_sdk::{Attachment, ToolError};
 ///
 /// struct Motto;
 ///
 /// impl ResourceProvider for Motto {
-///     fn list(&self) -> Vec<ResourceDefinition> {
+///     async fn list(&self) -> Vec<ResourceDefinition> {
 ///         vec![ResourceDefinition::new("shelf://motto", "motto").with_mime_type("text/plain")]
 ///     }
 ///
-///     fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>> {
-///         let motto = (uri == "shelf://motto")
-///             .then(|| Attachment::bytes("text/plain", b"read more".to_vec()));
-///         Box::pin(async { Ok(motto) })
+///     async fn read(&self, uri: &str) -> Result<Option<Attachment>, ToolError> {
+///         let is_motto = uri == "shelf://motto";
+///         Ok(is_motto.then(|| Attachment::bytes("text/plain", b"read more".to_vec())))
 ///     }
 /// }
 /// ```
 pub trait ResourceProvider: Send + Sync + 'static {
     /// Returns the resources that `resources/list` shows.
-    fn list(&self) -> Vec<ResourceDefinition>;
+    fn list(&self) -> impl Future<Output = Vec<ResourceDefinition>> + Send;
 
     /// Returns the templates, for resources that are too many to list. Each has a URI template as
     /// its URI.
-    fn list_templates(&self) -> Vec<ResourceDefinition> {
-        Vec::new()
+    fn list_templates(&self) -> impl Future<Output = Vec<ResourceDefinition>> + Send {
+        ready(Vec::new())
     }
 
     /// Reads a resource. Returns `None` if there is no such resource.
-    fn read<'a>(&'a self, uri: &'a str) -> ProviderFuture<'a, Option<Attachment>>;
+    fn read(&self, uri: &str)
+    -> impl Future<Output = Result<Option<Attachment>, ToolError>> + Send;
 
     /// Subscribes to the URIs of resources that change. If this returns a receiver, clients may
     /// subscribe to single resources.
@@ -165,41 +162,41 @@ impl PromptDefinition {
 ///
 /// ```
 /// use serde_json::{Map, Value};
-/// use tool_sdk::mcp::{PromptDefinition, PromptProvider, ProviderFuture};
-/// use tool_sdk::{ConversationMessage, Session};
+/// use tool_sdk::mcp::{PromptDefinition, PromptProvider};
+/// use tool_sdk::{ConversationMessage, Session, ToolError};
 ///
 /// struct Greeting;
 ///
 /// impl PromptProvider for Greeting {
-///     fn list(&self) -> Vec<PromptDefinition> {
+///     async fn list(&self) -> Vec<PromptDefinition> {
 ///         vec![PromptDefinition::new("greet", "Say hello.").with_required_argument("name", "Whom to greet.")]
 ///     }
 ///
-///     fn get<'a>(
-///         &'a self,
-///         _: &'a str,
-///         arguments: &'a Map<String, Value>,
-///         _: &'a Session,
-///     ) -> ProviderFuture<'a, Vec<ConversationMessage>> {
-///         Box::pin(async { Ok(vec![ConversationMessage::text("user", format!("Greet {}.", arguments["name"]))]) })
+///     async fn get(
+///         &self,
+///         _: &str,
+///         arguments: &Map<String, Value>,
+///         _: &Session,
+///     ) -> Result<Vec<ConversationMessage>, ToolError> {
+///         Ok(vec![ConversationMessage::text("user", format!("Greet {}.", arguments["name"]))])
 ///     }
 /// }
 /// ```
 pub trait PromptProvider: Send + Sync + 'static {
     /// Returns all prompts.
-    fn list(&self) -> Vec<PromptDefinition>;
+    fn list(&self) -> impl Future<Output = Vec<PromptDefinition>> + Send;
 
     /// Returns the messages of a listed prompt. `arguments` holds all required arguments. The
     /// content of a message is a string or a content block of the protocol.
     ///
     /// It may ask the client with [`Session::inquire`]; it is then called again when the answers
     /// are there.
-    fn get<'a>(
-        &'a self,
-        name: &'a str,
-        arguments: &'a Map<String, Value>,
-        session: &'a Session,
-    ) -> ProviderFuture<'a, Vec<ConversationMessage>>;
+    fn get(
+        &self,
+        name: &str,
+        arguments: &Map<String, Value>,
+        session: &Session,
+    ) -> impl Future<Output = Result<Vec<ConversationMessage>, ToolError>> + Send;
 
     /// Returns completions for `argument` of the prompt, the best first.
     fn complete_argument(&self, name: &str, argument: &str, begun: &str) -> Vec<String> {

@@ -4,6 +4,7 @@ mod bodies;
 mod calls;
 mod faults;
 mod http;
+mod offers;
 #[cfg(unix)]
 mod programs;
 mod reports;
