@@ -202,6 +202,28 @@ fn rules_are_listed_by_scope() {
     assert!(user < session, "{text}");
 }
 
+// F192: the loop guard is a setting, too; a batch makes its calls in one session.
+#[test]
+fn the_loop_guard_is_a_setting() {
+    let calls = r#"{"name": "list_dir", "arguments": {"path": "src/fs"}}"#.to_owned() + "\n";
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("calls");
+    std::fs::write(&file, calls.repeat(12)).expect("there is room");
+    let file = file.to_str().expect("a plain path");
+    let succeeded = |config: &str, args: &[&str]| {
+        let ran = run_configured(config, &[args, &["--no-input", "batch", file]].concat());
+        out(&ran).matches(r#""ok":true"#).count()
+    };
+    assert_eq!(succeeded("", &[]), 9, "the tenth identical call is refused");
+    assert_eq!(succeeded("", &["--loop-guard", "off"]), 12);
+    assert_eq!(succeeded("[loop_guard]\nenabled = false\n", &[]), 12);
+    assert_eq!(succeeded("[loop_guard]\nhard_stop = 20\n", &[]), 12);
+    assert_eq!(succeeded("[loop_guard]\nhard_stop = 20\n", &["--loop-hard-stop", "3"]), 2);
+    let wrong = run_configured("[loop_guard]\nwindow = \"soon\"\ntresh = 1\n", &["list"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(err(&wrong).contains("loop_guard"), "{}", err(&wrong));
+}
+
 // F188
 #[test]
 fn outputs_older_than_the_setting_are_removed() {

@@ -65,6 +65,12 @@ pub(super) const RESERVED: &[&str] = &[
     "events",
     "help",
     "json",
+    "loop-calls-per-minute",
+    "loop-guard",
+    "loop-hard-stop",
+    "loop-max-cycle",
+    "loop-threshold",
+    "loop-window",
     "mode",
     "model",
     "no-input",
@@ -428,7 +434,7 @@ pub(super) fn repeat_options(
             words.extend([format!("--{option}"), to_text(&path)?]);
         }
     }
-    for switch in [YES, NO_INPUT, SAFE_COMMANDS, NO_SAFE_COMMANDS] {
+    for switch in [YES, NO_INPUT, SAFE_COMMANDS, NO_SAFE_COMMANDS, SANDBOX_AUTO_ALLOW] {
         if levels.iter().any(|matches| matches.get_flag(switch)) {
             words.push(format!("--{switch}"));
         }

@@ -64,7 +64,7 @@ impl CallEnvironment {
             .prepare_pipeline(Pipeline::new(tools))
             .budget(settings.limits.budget)
             .outputs_max_age(settings.limits.outputs_max_age)
-            .loop_guard(LoopGuard::default())
+            .loop_guard(LoopGuard::new(settings.limits.loop_guard.clone()))
             .redact_events(Redactor::from_env());
         if let Some(timeout) = settings.limits.call_timeout {
             pipeline = pipeline.timeout(timeout);

@@ -10,6 +10,12 @@
 //! | `--output-tokens` | `TOOL_SDK_MAX_OUTPUT_TOKENS` | `output_tokens` | – |
 //! | `--outputs-max-age` | `TOOL_SDK_OUTPUTS_MAX_AGE` | `outputs_max_age` | 7d |
 //! | `--capture-bytes` | `TOOL_SDK_CAPTURE_BYTES` | `capture_bytes` | 1048576 |
+//! | `--loop-guard` | `TOOL_SDK_LOOP_GUARD` | `loop_guard.enabled` | on |
+//! | `--loop-threshold` | `TOOL_SDK_LOOP_THRESHOLD` | `loop_guard.threshold` | 3 |
+//! | `--loop-hard-stop` | `TOOL_SDK_LOOP_HARD_STOP` | `loop_guard.hard_stop` | 10 |
+//! | `--loop-max-cycle` | `TOOL_SDK_LOOP_MAX_CYCLE` | `loop_guard.max_cycle` | 4 |
+//! | `--loop-window` | `TOOL_SDK_LOOP_WINDOW` | `loop_guard.window` | 10m |
+//! | `--loop-calls-per-minute` | `TOOL_SDK_LOOP_CALLS_PER_MINUTE` | `loop_guard.calls_per_minute` | 60 |
 //!
 //! **Invariant:** every limit is above zero.
 
@@ -19,7 +25,7 @@ use std::time::Duration;
 
 use clap::{Arg, value_parser};
 use serde::{Deserialize, Deserializer};
-use tool_sdk_core::{Budget, internal::RETENTION};
+use tool_sdk_core::{Budget, LoopGuardSettings, internal::RETENTION};
 
 use super::sources::SettingSources;
 use crate::args;
@@ -77,6 +83,19 @@ pub(super) struct FileLimits {
     pub(super) output_tokens: Option<NonZeroUsize>,
     pub(super) outputs_max_age: Option<WrittenDuration>,
     pub(super) capture_bytes: Option<NonZeroUsize>,
+    pub(super) loop_guard: FileLoopGuard,
+}
+
+/// The table `[loop_guard]` of the configuration file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct FileLoopGuard {
+    enabled: Option<bool>,
+    threshold: Option<NonZeroUsize>,
+    hard_stop: Option<NonZeroUsize>,
+    max_cycle: Option<NonZeroUsize>,
+    window: Option<WrittenDuration>,
+    calls_per_minute: Option<NonZeroUsize>,
 }
 
 /// The resolved limits.
@@ -90,10 +109,11 @@ pub(crate) struct CallLimits {
     pub(crate) outputs_max_age: Duration,
     /// How many bytes of the output of a command are held.
     pub(crate) capture_bytes: Option<usize>,
+    pub(crate) loop_guard: LoopGuardSettings,
 }
 
 /// The options of this module: name, placeholder and help.
-const OPTIONS: [(&str, &str, &str); 7] = [
+const OPTIONS: [(&str, &str, &str); 13] = [
     (
         "call-timeout",
         "TIME",
@@ -129,6 +149,36 @@ const OPTIONS: [(&str, &str, &str); 7] = [
         "N",
         "How many bytes of a command's output are held, half of them from the start [env: TOOL_SDK_CAPTURE_BYTES] [default: 1048576]",
     ),
+    (
+        "loop-guard",
+        "on|off",
+        "Whether calls that repeat without progress are asked about and refused [env: TOOL_SDK_LOOP_GUARD] [default: on]",
+    ),
+    (
+        "loop-threshold",
+        "N",
+        "From which call in a row the user is asked [env: TOOL_SDK_LOOP_THRESHOLD] [default: 3]",
+    ),
+    (
+        "loop-hard-stop",
+        "N",
+        "At which identical call it is refused [env: TOOL_SDK_LOOP_HARD_STOP] [default: 10]",
+    ),
+    (
+        "loop-max-cycle",
+        "N",
+        "The longest cycle of calls that counts as a repetition [env: TOOL_SDK_LOOP_MAX_CYCLE] [default: 4]",
+    ),
+    (
+        "loop-window",
+        "TIME",
+        "How long a call is remembered [env: TOOL_SDK_LOOP_WINDOW] [default: 10m]",
+    ),
+    (
+        "loop-calls-per-minute",
+        "N",
+        "How many identical calls a minute belong to no conversation and are no loop [env: TOOL_SDK_LOOP_CALLS_PER_MINUTE] [default: 60]",
+    ),
 ];
 
 /// Returns the options for the limits.
@@ -137,6 +187,7 @@ pub(crate) fn limit_options() -> impl Iterator<Item = Arg> {
         let arg = args::value_arg(name, placeholder, help).help_heading("Limits");
         match placeholder {
             "TIME" => arg.value_parser(value_parser!(WrittenDuration)),
+            "on|off" => arg.value_parser(value_parser!(WrittenSwitch)),
             _ => arg.value_parser(value_parser!(NonZeroUsize)),
         }
     })
@@ -163,7 +214,38 @@ pub(super) fn resolve_limits(
         outputs_max_age: time("outputs-max-age", "TOOL_SDK_OUTPUTS_MAX_AGE", file.outputs_max_age)?
             .unwrap_or(RETENTION),
         capture_bytes: count("capture-bytes", "TOOL_SDK_CAPTURE_BYTES", file.capture_bytes)?,
+        loop_guard: resolve_loop_guard(&file.loop_guard, from)?,
     })
+}
+
+/// Resolves the settings of the loop guard. Values that it cannot count are reduced by it.
+fn resolve_loop_guard(
+    file: &FileLoopGuard,
+    from: SettingSources<'_, '_>,
+) -> Result<LoopGuardSettings> {
+    let mut guard = LoopGuardSettings::default();
+    let enabled = from.option_or_variable::<WrittenSwitch>("loop-guard", "TOOL_SDK_LOOP_GUARD")?;
+    let enabled = enabled.map(|switch| switch == WrittenSwitch::On).or(file.enabled);
+    guard.is_enabled = enabled.unwrap_or(guard.is_enabled);
+    let count = |option, variable, file| resolve_count(option, variable, file, from);
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    if let Some(times) = count("loop-threshold", "TOOL_SDK_LOOP_THRESHOLD", file.threshold)? {
+        guard.threshold = number(times);
+    }
+    if let Some(times) = count("loop-hard-stop", "TOOL_SDK_LOOP_HARD_STOP", file.hard_stop)? {
+        guard.hard_stop = number(times);
+    }
+    if let Some(calls) = count("loop-max-cycle", "TOOL_SDK_LOOP_MAX_CYCLE", file.max_cycle)? {
+        guard.max_cycle = calls;
+    }
+    let window =
+        from.option_or_variable::<WrittenDuration>("loop-window", "TOOL_SDK_LOOP_WINDOW")?;
+    guard.window = window.or(file.window).map_or(guard.window, |window| window.0);
+    let variable = "TOOL_SDK_LOOP_CALLS_PER_MINUTE";
+    if let Some(calls) = count("loop-calls-per-minute", variable, file.calls_per_minute)? {
+        guard.stateless_calls_per_minute = number(calls);
+    }
+    Ok(guard)
 }
 
 /// Resolves a whole number.
@@ -202,6 +284,25 @@ fn resolve_budget(file: &FileLimits, from: SettingSources<'_, '_>) -> Result<Bud
     Ok(lines.map_or(budget, |lines| budget.with_lines(lines)))
 }
 
+/// `on` or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WrittenSwitch {
+    On,
+    Off,
+}
+
+impl FromStr for WrittenSwitch {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        match text {
+            "on" | "true" | "1" => Ok(Self::On),
+            "off" | "false" | "0" => Ok(Self::Off),
+            _ => Err(format!("it must be `on` or `off`, not `{}`", text.escape_debug())),
+        }
+    }
+}
+
 /// A whole number from 1 up, with an error message that says so.
 struct WrittenCount(NonZeroUsize);
 
@@ -238,7 +339,13 @@ mod tests {
         let guide = include_str!("../../../guide/command_line.md");
         for (name, _, help) in OPTIONS {
             assert!(guide.contains(&format!("`--{name} ")), "{name}");
-            assert!(guide.contains(&format!("`{}`", name.replace('-', "_"))), "{name}");
+            let key = name.replace('-', "_");
+            let key = match key.strip_prefix("loop_") {
+                Some("guard") => "loop_guard.enabled".to_owned(),
+                Some(member) => format!("loop_guard.{member}"),
+                None => key,
+            };
+            assert!(guide.contains(&format!("`{key}`")), "{key}");
             let variable = help.split_once("[env: ").unwrap().1.split_once(']').unwrap().0;
             assert!(guide.contains(variable), "{variable}");
             assert!(args::RESERVED.contains(&name), "{name}");
