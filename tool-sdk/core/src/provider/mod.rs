@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 pub use self::content::content_parts;
 pub use self::lint::{LintFinding, lint, lint_all};
 pub use self::text_tool_calls::parse_text_calls;
+pub use self::tools_json::encode_legacy_tools;
 use crate::tool::Definition;
 use crate::toolset::ToolsetView;
 

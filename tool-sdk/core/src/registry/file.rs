@@ -17,7 +17,9 @@ use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 /// The definitions of a `tools.json`, before their handlers are bound.
 ///
 /// The file is what the `tools-json` format writes: `{"version": 1, "tools": [..]}`, or the
-/// list alone.
+/// list alone. An entry may also have the older function form: `{"type": "function", "function":
+/// {"name", "description", "parameters"}, "agent_scope": [..], "category": ".."}`, where
+/// `agent_scope` names the scopes.
 ///
 /// # Examples
 ///
@@ -96,6 +98,21 @@ impl ToolsFile {
     }
 
     fn read_tool(&mut self, entry: &Value, path: &str) {
+        match entry.get("function") {
+            None => self.read_definition(entry, path),
+            Some(function) => {
+                let name = function.get("name").and_then(Value::as_str).unwrap_or_default();
+                match legacy_definition(entry, function) {
+                    Ok(entry) => self.read_definition(&entry, &format!("{path}/function")),
+                    Err((member, what)) => {
+                        self.add_problem(name, &format!("{path}{member}"), what);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_definition(&mut self, entry: &Value, path: &str) {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let definition = Definition::deserialize(entry);
         if let (None, Err(error)) = (entry.get("parameters"), &definition) {
@@ -149,6 +166,11 @@ impl ToolsFile {
         }
     }
 
+    /// Returns the definitions that have no handler yet, sorted by name.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.definitions.values().map(|(definition, _)| definition)
+    }
+
     /// Binds a handler to the tool `name`.
     #[must_use]
     pub fn bind<H, F>(mut self, name: &str, handler: H) -> Self
@@ -190,6 +212,44 @@ impl ToolsFile {
     fn into_error(self) -> ToolsFileError {
         ToolsFileError { file: self.file, problems: self.problems }
     }
+}
+
+/// Converts an entry of the older function form; fails with the path and the mistake.
+fn legacy_definition(entry: &Value, function: &Value) -> Result<Value, (String, String)> {
+    const MEMBERS: [&str; 4] = ["agent_scope", "category", "function", "type"];
+    // The scopes of the older form are texts or lists of texts.
+    let wrong = |member: &str, what: &str| Err((member.to_owned(), what.to_owned()));
+    let Value::Object(mut definition) = function.clone() else {
+        return wrong("/function", "an object is expected");
+    };
+    let mut members = entry.as_object().into_iter().flat_map(|it| it.keys());
+    if let Some(member) = members.find(|member| !MEMBERS.contains(&member.as_str())) {
+        let what = format!("unknown member; expected one of {}", MEMBERS.join(", "));
+        return Err((format!("/{member}"), what));
+    }
+    if entry.get("type").is_some_and(|kind| kind != "function") {
+        return wrong("/type", "`function` is expected");
+    }
+    // Strictness is decided when the definitions are sent to a provider.
+    definition.shift_remove("strict");
+    match entry.get("agent_scope") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(one)) => {
+            definition.insert("scopes".to_owned(), Value::from(vec![one.clone()]));
+        }
+        Some(Value::Array(several)) if several.iter().all(Value::is_string) => {
+            definition.insert("scopes".to_owned(), several.clone().into());
+        }
+        Some(_) => return wrong("/agent_scope", "a list of texts is expected"),
+    }
+    match entry.get("category") {
+        None | Some(Value::Null) => {}
+        Some(category @ Value::String(_)) => {
+            definition.insert("category".to_owned(), category.clone());
+        }
+        Some(_) => return wrong("/category", "a text is expected"),
+    }
+    Ok(Value::Object(definition))
 }
 
 /// Whether two names of a tool are equal; aliases are case-insensitive.
