@@ -188,6 +188,39 @@ fn calls_are_made_for_an_agent_and_a_model() {
     assert!(err(&hidden).contains("there is no tool `edit_file`"), "{}", err(&hidden));
 }
 
+// F12, F185: definitions in the older function form are written and read back.
+#[test]
+fn an_older_file_of_definitions_is_written_and_read() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("tools.json");
+    let path = file.to_str().expect("a plain path");
+    let legacy = run(&["schema", "--format", "tools-json-legacy"]);
+    assert_eq!(legacy.status.code(), Some(0), "{}", err(&legacy));
+    let mut document = json(&legacy);
+    assert_eq!(document[0]["type"], "function");
+    document[0]["agent_scope"] = serde_json::json!(["oracle"]);
+    let name = document[0]["function"]["name"].as_str().expect("a text").to_owned();
+    std::fs::write(&file, document.to_string()).expect("there is room");
+    let again =
+        run(&["schema", "--format", "tools-json-legacy", "--tools", path, "--scope", "oracle"]);
+    assert_eq!(again.status.code(), Some(0), "{}", err(&again));
+    assert_eq!(json(&again), document, "nothing is lost");
+    let listed = out(&run(&["list", "--tools", path]));
+    assert!(listed.contains("read_file") && !listed.contains(&name), "{listed}");
+
+    document[1]["function"]["parameters"]["type"] = "integer".into();
+    document[2]["agent_scope"] = 3.into();
+    document[3]["colour"] = "red".into();
+    std::fs::write(&file, document.to_string()).expect("there is room");
+    let wrong = run(&["list", "--tools", path]);
+    assert_eq!(wrong.status.code(), Some(2));
+    for (nth, place) in [(1, "/function/parameters"), (2, "/agent_scope"), (3, "/colour")] {
+        let tool = document[nth]["function"]["name"].as_str().expect("a text");
+        let line = format!("{path}#/{nth}{place}: tool `{tool}`: ");
+        assert!(err(&wrong).contains(&line), "{line} is not in {}", err(&wrong));
+    }
+}
+
 // F74
 #[test]
 fn rules_are_listed_by_scope() {

@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{
-    Io, approvals, args, batch, call, check, doctor, exit, list, mcp, rules, schema, serve, setup,
-    shell_files, show, style, usage_hints,
+    Io, approvals, args, batch, call, check, doctor, exit, filters, list, mcp, rules, schema,
+    serve, setup, shell_files, show, style, usage_hints,
 };
 
 /// How long the program waits at its end for file changes in progress.
@@ -256,17 +256,17 @@ impl App {
         let settings = &Settings::load(&args::option_levels(matches), io)?;
         match matches.subcommand() {
             Some(("list", sub)) => {
-                list::run(self.toolset_with_servers(settings, ServerScope::All, io)?, sub, io)
+                list::run(self.listed_toolset(settings, ServerScope::All, sub, io)?, sub, io)
             }
             Some(("show", sub)) => {
                 let need = match *show::requested_names(sub) {
                     [name] => ServerScope::Tool(name),
                     _ => ServerScope::All,
                 };
-                show::run(program, self.toolset_with_servers(settings, need, io)?, sub, io)
+                show::run(program, self.listed_toolset(settings, need, sub, io)?, sub, io)
             }
             Some(("schema", sub)) => {
-                let tools = self.toolset_with_servers(settings, ServerScope::All, io)?;
+                let tools = self.listed_toolset(settings, ServerScope::All, sub, io)?;
                 schema::run(program, tools, sub, io)
             }
             Some(("approvals", sub)) => approvals::run(settings, sub, io),
@@ -283,13 +283,18 @@ impl App {
         }
     }
 
-    /// Returns the toolset, including the tools of configured servers.
-    fn toolset_with_servers(
+    /// Returns the definitions of `--tools FILE`, or else the toolset, including the tools of
+    /// configured servers.
+    fn listed_toolset(
         &self,
         settings: &Settings,
         need: ServerScope<'_>,
+        matches: &ArgMatches,
         io: &mut Io<'_>,
     ) -> exit::Result<Toolset> {
+        if let Some(path) = matches.get_one::<PathBuf>(args::TOOLS) {
+            return filters::read_tools_file(path, io);
+        }
         let own = self.build_toolset(settings)?;
         Ok(ConfiguredServers::load(settings, io)?.merge_tools(own, need, io))
     }

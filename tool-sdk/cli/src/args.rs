@@ -16,7 +16,7 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{mcp, rules, serve, settings, setup, shell_files, style};
+use super::{mcp, rules, schema, serve, settings, setup, shell_files, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
@@ -44,6 +44,7 @@ pub(super) const SAVE: &str = "save";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const SELF_TEST: &str = "self-test";
 pub(super) const STATE_DIR: &str = "state-dir";
+pub(super) const TOOLS: &str = "tools";
 pub(super) const VERBOSE: &str = "verbose";
 pub(super) const WRITE: &str = "write";
 pub(super) const YES: &str = "yes";
@@ -200,7 +201,9 @@ fn show_command() -> Command {
 }
 
 fn schema_command() -> Command {
-    let formats = PossibleValuesParser::new(Dialect::ALL.map(Dialect::as_str));
+    let formats = PossibleValuesParser::new(
+        Dialect::ALL.map(Dialect::as_str).into_iter().chain([schema::LEGACY_FORMAT]),
+    );
     with_globals(
         Command::new("schema")
             .about("Print tool schemas in the format of a provider or protocol")
@@ -471,8 +474,14 @@ pub(super) fn caller_args() -> [Arg; 2] {
 }
 
 /// The options that filter the toolset.
-fn audience_args() -> [Arg; 3] {
+fn audience_args() -> [Arg; 4] {
     [
+        value_arg(
+            TOOLS,
+            "FILE",
+            "The definitions of this tools.json in place of the program's tools",
+        )
+        .value_parser(value_parser!(PathBuf)),
         value_arg(SCOPE, "S", "Include tools of this scope"),
         value_arg(MODEL, "M", "Tools as this model sees them"),
         value_arg(AGENT, "A", "Tools as this agent sees them"),

@@ -1,9 +1,37 @@
-//! Filters the toolset by `--scope`, `--model` and `--agent`.
+//! The tools that listings show: those of `--tools FILE`, filtered by `--scope`, `--model` and
+//! `--agent`.
+
+use std::fs::File;
+use std::path::Path;
 
 use clap::ArgMatches;
-use tool_sdk_core::{ClientKind, Session, Toolset};
+use serde_json::Value;
+use tool_sdk_core::{
+    ClientKind, Context, Output, Registry, Session, ToolError, ToolsFile, Toolset,
+};
 
-use super::{Io, args, style};
+use super::exit::{CommandError, Result};
+use super::{Io, args, input, style};
+
+/// The limit of a file with definitions in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads the definitions of a `tools.json`. They are shown, and none can be called.
+pub(super) fn read_tools_file(path: &Path, io: &Io<'_>) -> Result<Toolset> {
+    let name = path.display().to_string();
+    let mut file = File::open(io.resolve_path(path))
+        .map_err(|error| CommandError::usage(format_args!("cannot open `{name}`: {error}")))?;
+    let text = input::read_text(&mut file, &format!("`{name}`"), MAX_BYTES)?;
+    let mut tools = ToolsFile::parse(&*name, &text).map_err(CommandError::config)?;
+    let names: Vec<String> = tools.definitions().map(|tool| tool.name.to_string()).collect();
+    for name in names {
+        tools = tools.bind(&name, |_: Value, _: Context| async {
+            Err::<Output, _>(ToolError::unavailable("a definition of a file has no function"))
+        });
+    }
+    let registry = Registry::builder().add(tools.finish().map_err(CommandError::config)?);
+    Ok(Toolset::new(registry.build().map_err(CommandError::config)?))
+}
 
 /// Returns the tools that the scope, model and agent of the options can see.
 pub(super) fn filter_toolset(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {

@@ -9,7 +9,7 @@
 //!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
 //!         [--sandbox MODE] [--sandbox-level LEVEL]
 //!         [--config FILE] [--state-dir DIR] [--color WHEN] [--verbose] COMMAND
-//!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
+//!   list    [--json] [--scope S] [--category C] [--model M] [--agent A] [--tools FILE]
 //!   show    NAME… [--json]
 //!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
 //!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json] [--save DIR]

@@ -15,19 +15,36 @@ use tool_sdk_core::{
 use super::exit::{CommandError, FAILED};
 use super::{Io, args, exit, filters, show, style};
 
+/// The format of an older `tools.json`, in the function form.
+pub(super) const LEGACY_FORMAT: &str = "tools-json-legacy";
+
 pub(super) fn run(
     program: &str,
     tools: impl Into<Toolset>,
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let dialect = parse_dialect(matches)?;
+    let format = matches.get_one::<String>(args::FORMAT).map_or("", String::as_str);
+    let is_legacy = format == LEGACY_FORMAT;
+    // The lint of the older form is that of complete definitions.
+    let dialect = if is_legacy { Dialect::ToolsJson } else { parse_dialect(format)? };
     let names = show::requested_names(matches);
     let tools = select_tools(program, &filters::filter_toolset(tools.into(), matches, io), &names)?;
+    let compares = [args::WRITE, args::CHECK].iter().any(|it| matches.contains_id(it));
+    if is_legacy && compares {
+        return Err(CommandError::usage(format_args!(
+            "`--write` and `--check` have one file for each tool, and {LEGACY_FORMAT} is one document"
+        ))
+        .hint("redirect the output into a file"));
+    }
     let files = compare_files(matches, &tools, dialect, names.is_empty(), io)?;
     let findings = matches.get_flag(args::LINT).then(|| provider::lint_all(&tools, dialect));
     if files.is_none() && findings.is_none() {
-        writeln!(io.stdout, "{:#}", provider::encode_tools(&tools, dialect))?;
+        let document = match is_legacy {
+            true => provider::encode_legacy_tools(&tools),
+            false => provider::encode_tools(&tools, dialect),
+        };
+        writeln!(io.stdout, "{document:#}")?;
     } else if matches.get_flag(args::JSON) {
         writeln!(io.stdout, "{:#}", report_json(files.as_ref(), findings.as_deref()))?;
     } else {
@@ -38,8 +55,7 @@ pub(super) fn run(
     Ok(if fine { 0 } else { FAILED })
 }
 
-fn parse_dialect(matches: &ArgMatches) -> exit::Result<Dialect> {
-    let name = matches.get_one::<String>(args::FORMAT).map_or("", String::as_str);
+fn parse_dialect(name: &str) -> exit::Result<Dialect> {
     name.parse().map_err(|_| CommandError::usage(format_args!("there is no format `{name}`")))
 }
 
