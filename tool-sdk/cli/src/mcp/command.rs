@@ -14,7 +14,7 @@ use tool_sdk_mcp::{ServerStatus, internal::name_prefix};
 
 use super::config_edit::{ConfigDocument, duplicate_server};
 use super::server_entry::ServerEntry;
-use super::{ConfiguredServers, ServerScope, import, open_pins};
+use super::{ConfiguredServers, ServerScope, import, offers, open_pins};
 use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
 use crate::settings::{PromptMode, Settings};
 use crate::setup::ClientProgram;
@@ -89,6 +89,7 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommands([list, inspect, remove, import].map(args::with_globals))
+            .subcommands(offers::build_commands(json).map(args::with_globals))
             .subcommand(describe_sandbox_args(args::with_globals(add))),
     )
 }
@@ -110,7 +111,7 @@ pub(crate) fn run(
 ) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
         return Err(CommandError::usage(
-            "`list`, `add`, `import`, `remove` or `inspect` is missing",
+            "`list`, `add`, `import`, `remove`, `inspect`, `resources`, `prompts` or `read` is missing",
         ));
     };
     match command {
@@ -118,6 +119,9 @@ pub(crate) fn run(
         "import" => import::run(settings, config_path(settings)?, matches, io),
         "remove" => remove_server(settings, server_name(matches), io),
         "inspect" => inspect_server(app, settings, matches, io),
+        "resources" => offers::list_resources(settings, matches, io),
+        "prompts" => offers::list_prompts(settings, matches, io),
+        "read" => offers::read_resource(settings, matches, io),
         _ => list_servers(settings, matches.get_flag(args::JSON), io),
     }
 }

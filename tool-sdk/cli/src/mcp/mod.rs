@@ -11,6 +11,7 @@ mod client_entries;
 mod command;
 pub(super) mod config_edit;
 mod import;
+mod offers;
 mod references;
 mod server_entry;
 mod server_folders;
@@ -25,8 +26,8 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 use tool_sdk_core::{Grantee, Rule, ToolError, Toolset};
 use tool_sdk_mcp::{
-    ForeignPrompts, ForeignResources, RemoteError, Server, ServerConfig, ServerManager, ServerStatus,
-    ToolPins,
+    ForeignPrompts, ForeignResources, RemoteError, Server, ServerConfig, ServerManager,
+    ServerStatus, ToolPins,
     internal::{PERMISSIONS, name_prefix, parse_server},
 };
 
@@ -143,11 +144,7 @@ impl ConfiguredServers {
         server: &str,
     ) -> Result<ServerStatus> {
         self.manager.attach_toolset(tools);
-        let connected = match &self.runtime {
-            Some(runtime) => runtime.block_on(self.manager.connect(server)),
-            None => Err(RemoteError::connection("the server is not loaded")),
-        };
-        connected.map_err(|error| {
+        self.block_on(self.manager.connect(server)).map_err(|error| {
             let words = format_args!("cannot use the server `{server}`: {error}");
             let failed = CommandError::new(FAILED, ToolError::unavailable(words));
             match error.stderr.trim() {
@@ -155,6 +152,17 @@ impl ConfiguredServers {
                 said => failed.hint(format_args!("it wrote: {}", last_lines(said))),
             }
         })
+    }
+
+    /// Runs a request to a server, which is connected if necessary.
+    fn block_on<T>(
+        &self,
+        request: impl Future<Output = std::result::Result<T, RemoteError>>,
+    ) -> std::result::Result<T, RemoteError> {
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(request),
+            None => Err(RemoteError::connection("the server is not loaded")),
+        }
     }
 
     /// Connects to all other servers, with a short timeout.
