@@ -205,7 +205,13 @@ impl ProgressLine {
         self.show_output(&whole);
     }
 
+    /// Shows a part of the output. While a question is open it waits, up to a limit: what comes
+    /// after that is only in the result.
     fn show_output(&mut self, text: &str) {
+        if self.ended.len() > MAX_LIVE_OUTPUT {
+            self.live_output = "\0".to_owned();
+            return;
+        }
         for line in text.lines() {
             let rows = wrap_rows(&frame_text(line), self.columns);
             let rows = rows.lines().map(|row| format!("{}\n", self.style.dim(row)));
