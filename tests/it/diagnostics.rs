@@ -113,7 +113,8 @@ async fn own_checks_report_faults_like_the_schema() {
     assert_eq!(
         message_of("list_days", r#"{"start": 2, "end": 1}"#).await,
         "invalid arguments for `list_days`:\n- `end` must not be before `start`\n\
-         expected: {\"start\": integer ≥ 0, \"end\": integer ≥ 0}"
+         expected: {\"start\": integer ≥ 0, \"end\": integer ≥ 0}\n\
+         hint: rewrite the arguments so that they match, then call the tool again"
     );
     let text = message_of("list_days", r#"{"start": 0, "end": 0}"#).await;
     assert!(text.contains("- `start` must not be 0\n- `end` must not be 0\n"), "{text}");

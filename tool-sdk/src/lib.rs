@@ -190,7 +190,7 @@ pub mod environment {
 pub mod audience {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        AgentProfile, ModelProfile, ToolsetView, UnknownVariant, VariantGroup,
+        AgentProfile, ModelProfile, ToolAudience, ToolsetView, UnknownVariant, VariantGroup,
     };
 }
 

@@ -90,7 +90,7 @@ pub use self::tool::{
     Truncate,
 };
 pub use self::toolset::{
-    AgentProfile, ModelProfile, Toolset, ToolsetView, UnknownVariant, VariantGroup,
+    AgentProfile, ModelProfile, ToolAudience, Toolset, ToolsetView, UnknownVariant, VariantGroup,
 };
 pub use self::truncate::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
 pub use tokio_util::sync::CancellationToken;

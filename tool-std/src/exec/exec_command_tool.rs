@@ -29,7 +29,6 @@ const YIELD_RANGE_MS: std::ops::RangeInclusive<u64> = 250..=30_000;
     aliases("bash"),
     display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env, justification), summary = "Running {cmd}", preview = approval_preview),
     approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
-    parallel = shared,
     timeout = "60s",
     truncate = middle,
     example = r#"{"cmd": "git status"}"#

@@ -22,6 +22,7 @@ pub async fn debug_mcp_server(
     upstreams: State<ServerManager>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    let upstreams = upstreams.for_call(cx);
     // A server that was never connected has no state to show, so it is connected first.
     let is_unmet = |it: &ServerStatus| it.enabled && !it.connected && it.last_error.is_none();
     match &name {

@@ -73,6 +73,7 @@ pub async fn register_mcp_server(
             network: sandbox_network,
         },
     };
+    let upstreams = upstreams.for_call(cx);
     upstreams.add(plan.server_config(cx)?).map_err(invalid_args)?;
     match upstreams.connect(&name).await {
         Ok(status) => {
@@ -146,7 +147,7 @@ impl<'a> ServerRequest<'a> {
             _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
         };
         let upstream = ServerConfig::new(self.name, reach).map_err(invalid_args)?;
-        cx.state::<ServerManager>()?.check_name(&upstream).map_err(invalid_args)?;
+        cx.state::<ServerManager>()?.for_call(cx).check_name(&upstream).map_err(invalid_args)?;
         match self.command.map(|command| (command, ProgramLookup::find(command))) {
             Some((command, ProgramLookup::Missing)) => {
                 Err(ToolError::unavailable(format_args!("there is no program `{command}`"))
@@ -317,6 +318,51 @@ mod tests {
             }
         };
         assert_eq!(*told, json!({ "server": "greeter", "tools": ["mcp__greeter__hello"] }));
+    }
+
+    // F106, F126: on a shared server, the tools are those of the session that added them.
+    #[tokio::test]
+    async fn a_server_of_one_session_is_invisible_to_others() {
+        use tool_sdk::{Call, Mode, Session};
+
+        let tools = tools![register_mcp_server, crate::mcp::debug_mcp_server];
+        let registry = Registry::builder().add(tools).build().unwrap();
+        let pipeline = Pipeline::new(registry).mode(Mode::Bypass);
+        let servers = ServerManager::for_pipeline(&pipeline);
+        servers.add(ServerConfig::new("shared", ServerCommand::new("sh", ["x"])).unwrap()).unwrap();
+        let session = |user: &str| {
+            let session = Session::new(user).with_user(user).with_shared_server();
+            session.with_service(servers.clone())
+        };
+        let (ada, bob) = (session("ada"), session("bob"));
+        let call = async |session: &Session, tool: &str, args: Value| {
+            pipeline.call(session, Call::new(tool.to_owned(), args)).await
+        };
+        let args = json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] });
+        let added = call(&ada, "register_mcp_server", args.clone()).await;
+        assert!(added.text().contains("mcp__greeter__hello"), "{}", added.text());
+        let has_tool = |session: &Session| {
+            pipeline.toolset().view_for(session).get("mcp__greeter__hello").is_some()
+        };
+        assert!(has_tool(&ada) && !has_tool(&bob) && !has_tool(&session("ada")));
+        let unknown = call(&bob, "mcp__greeter__hello", json!({})).await;
+        assert_eq!(unknown.result.unwrap_err().kind(), ErrorKind::NotFound);
+        let seen = call(&bob, "debug_mcp_server", json!({ "name": "greeter" })).await;
+        assert_eq!(seen.result.unwrap_err().kind(), ErrorKind::NotFound);
+        let seen = call(&ada, "debug_mcp_server", json!({})).await;
+        assert!(
+            seen.text().contains("greeter") && seen.text().contains("shared"),
+            "{}",
+            seen.text()
+        );
+        // Another session may use the name, and no session that of a server of the host.
+        let again = call(&bob, "register_mcp_server", args).await;
+        assert!(again.result.is_ok() && has_tool(&bob), "{:?}", again.result);
+        let taken = json!({ "name": "shared", "command": "sh", "args": ["-c", SERVER] });
+        let refused = call(&ada, "register_mcp_server", taken).await;
+        assert!(refused.text().contains("has the same name"), "{}", refused.text());
+        assert!(pipeline.close().await.is_empty());
+        assert!(!has_tool(&ada) && !has_tool(&bob));
     }
 
     // F126

@@ -376,6 +376,12 @@ impl Session {
         self.0.has_stateless_calls
     }
 
+    /// Returns whether several clients share the server.
+    #[doc(hidden)]
+    pub fn has_shared_server(&self) -> bool {
+        self.0.is_shared
+    }
+
     /// Returns the key of the user, for state kept per user: the user's name, the empty string
     /// for the anonymous users of a shared server, and `None` for the host itself.
     #[doc(hidden)]
@@ -426,7 +432,22 @@ impl Session {
 }
 
 /// A session that may have ended.
+#[derive(Clone)]
 pub(crate) struct SessionHandle(Weak<SessionStates>);
+
+impl PartialEq for SessionHandle {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl Eq for SessionHandle {}
+
+impl fmt::Debug for SessionHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionHandle").field("is_alive", &self.is_alive()).finish()
+    }
+}
 
 impl SessionHandle {
     /// Whether a clone of the session still exists.

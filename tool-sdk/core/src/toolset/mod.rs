@@ -4,6 +4,7 @@
 //! belong to one toolset. The host selects tools by patterns and profiles; nothing here depends on
 //! the name of a tool or a model.
 
+mod addition;
 mod agent;
 mod filter;
 mod model_profile;
@@ -21,6 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
 
+pub use self::addition::ToolAudience;
+use self::addition::{SessionViews, ToolAddition};
 pub use self::agent::AgentProfile;
 use self::filter::AudienceFilter;
 pub use self::model_profile::ModelProfile;
@@ -74,8 +77,9 @@ pub struct Toolset {
 #[derive(Clone)]
 struct ToolsetState {
     filter: AudienceFilter,
-    additions: Vec<Arc<dyn Tool>>,
+    additions: Vec<ToolAddition>,
     view: Arc<ToolsetView>,
+    session_views: SessionViews,
 }
 
 impl fmt::Debug for Toolset {
@@ -103,7 +107,8 @@ impl Toolset {
     pub fn new(registry: Registry) -> Self {
         let filter = AudienceFilter::default();
         let view = Arc::new(ToolsetView::new(registry.iter(), &filter));
-        Self::from_state(registry, ToolsetState { filter, additions: Vec::new(), view })
+        let (additions, session_views) = Default::default();
+        Self::from_state(registry, ToolsetState { filter, additions, view, session_views })
     }
 
     fn from_state(registry: Registry, state: ToolsetState) -> Self {
@@ -311,14 +316,55 @@ impl Toolset {
     ///
     /// Fails when a name is in use, even by a tool that this audience does not have.
     pub fn add(&self, tools: impl IntoTools) -> Result<(), RegistryError> {
-        let added = tools.into_tools();
-        self.update_state(|registry, state| {
-            let all: Vec<_> =
-                registry.iter().chain(&state.additions).chain(&added).cloned().collect();
-            Registry::builder().add(all).build()?;
-            state.additions.extend(added);
-            Ok(())
-        })
+        self.add_for(ToolAudience::everyone(), tools)
+    }
+
+    /// Adds tools for an agent or a session only: no other one sees or calls them. An agent's
+    /// [profile](Self::with_agent) and the lists of the toolset apply to them as well.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is in use by a tool that a session of this audience may have.
+    pub fn add_for(
+        &self,
+        audience: ToolAudience,
+        tools: impl IntoTools,
+    ) -> Result<(), RegistryError> {
+        self.replace_added_for(&audience, &[], tools.into_tools())
+    }
+
+    /// Adds the tools that an agent defines itself.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is in use by a tool that the agent may have.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{AgentProfile, Registry, Session, Toolset, tool, tools};
+    ///
+    /// /// Rate a draft.
+    /// #[tool(read)]
+    /// fn rate_draft() -> String {
+    ///     "good".to_owned()
+    /// }
+    ///
+    /// let toolset = Toolset::new(Registry::default())
+    ///     .with_agent(AgentProfile::new("critic"))
+    ///     .with_agent_tools("critic", tools![rate_draft])?;
+    /// let critic = Session::new("s").with_agent("critic");
+    /// assert!(toolset.view_for(&critic).get("rate_draft").is_some());
+    /// assert!(toolset.get("rate_draft").is_none());
+    /// # Ok::<(), tool_sdk::RegistryError>(())
+    /// ```
+    pub fn with_agent_tools(
+        self,
+        agent: &str,
+        tools: impl IntoTools,
+    ) -> Result<Self, RegistryError> {
+        self.add_for(ToolAudience::agent(agent), tools)?;
+        Ok(self)
     }
 
     /// Replaces tools that were added before, in one step.
@@ -332,16 +378,46 @@ impl Toolset {
         leaving: &[Arc<dyn Tool>],
         coming: Vec<Arc<dyn Tool>>,
     ) -> Result<(), RegistryError> {
+        self.replace_added_for(&ToolAudience::everyone(), leaving, coming)
+    }
+
+    /// Replaces tools that were added before by tools for `audience`, in one step.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is in use; nothing has changed then.
+    #[doc(hidden)]
+    pub fn replace_added_for(
+        &self,
+        audience: &ToolAudience,
+        leaving: &[Arc<dyn Tool>],
+        coming: Vec<Arc<dyn Tool>>,
+    ) -> Result<(), RegistryError> {
         self.update_state(|registry, state| {
             let leaves = |tool: &Arc<dyn Tool>| leaving.iter().any(|it| Arc::ptr_eq(it, tool));
             let mut additions = state.additions.clone();
-            additions.retain(|tool| !leaves(tool));
-            additions.extend(coming);
-            Registry::builder()
-                .add(registry.iter().chain(&additions).cloned().collect::<Vec<_>>())
-                .build()?;
+            ToolAddition::drop_ended(&mut additions);
+            additions.retain(|added| !leaves(&added.tool));
+            for beside in ToolAddition::groups_beside(&additions, audience) {
+                let all: Vec<_> = registry.iter().chain(&beside).chain(&coming).cloned().collect();
+                Registry::builder().add(all).build()?;
+            }
+            let added = |tool| ToolAddition { tool, audience: audience.clone() };
+            additions.extend(coming.into_iter().map(added));
             state.additions = additions;
             Ok(())
+        })
+    }
+
+    /// Removes a tool that was [added](Self::add_for) for an audience; returns whether there was
+    /// one of this name.
+    pub fn remove_for(&self, audience: &ToolAudience, name: &str) -> bool {
+        self.update_state(|_, state| {
+            let before = state.additions.len();
+            state.additions.retain(|added| {
+                added.audience != *audience || added.tool.definition().name.as_str() != name
+            });
+            state.additions.len() < before
         })
     }
 
@@ -350,7 +426,7 @@ impl Toolset {
         self.update_state(|_, state| {
             let Some(tool) = state.view.get(name).cloned() else { return false };
             let before = state.additions.len();
-            state.additions.retain(|added| !Arc::ptr_eq(added, &tool));
+            state.additions.retain(|added| !Arc::ptr_eq(&added.tool, &tool));
             if state.additions.len() == before {
                 state.filter.without.push(tool.definition().name.to_string());
             }
@@ -373,7 +449,12 @@ impl Toolset {
     /// Returns all tools, including those that this audience does not have.
     #[doc(hidden)]
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.registry.iter().chain(&self.read_state().additions).cloned().collect()
+        let state = self.read_state();
+        self.registry
+            .iter()
+            .chain(state.additions.iter().map(|added| &added.tool))
+            .cloned()
+            .collect()
     }
 
     /// Returns a toolset for an audience that has all tools.
@@ -392,12 +473,18 @@ impl Toolset {
         Arc::clone(&self.read_state().view)
     }
 
-    /// Returns the current view of the session's agent, even if the toolset is for another session.
+    /// Returns the current view of a session: that of its agent, with the tools that were
+    /// [added](Self::add_for) for the agent or the session, even if the toolset is for another
+    /// session.
     #[inline]
-    #[doc(hidden)]
     pub fn view_for(&self, session: &Session) -> Arc<ToolsetView> {
         let state = self.read_state();
         let filter = &state.filter;
+        if ToolAddition::is_limited_to(&state.additions, session) {
+            let views = state.session_views.clone();
+            drop(state);
+            return views.get_or_make(session, || self.clone().for_session(session).view());
+        }
         if filter.agents.is_empty() || filter.session.agent() == session.agent() {
             return Arc::clone(&state.view);
         }
@@ -440,8 +527,10 @@ impl Toolset {
         let _changing = self.update_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.read_state().clone();
         let answer = change(&self.registry, &mut state);
-        let tools = self.registry.iter().chain(&state.additions);
+        let additions = ToolAddition::tools_of(&state.additions, &state.filter.session);
+        let tools = self.registry.iter().chain(additions);
         state.view = Arc::new(ToolsetView::new(tools, &state.filter));
+        state.session_views = SessionViews::default();
         let mut place = self.state.write().unwrap_or_else(PoisonError::into_inner);
         *place = state;
         drop(place);

@@ -432,6 +432,59 @@ fn additions_belong_to_one_toolset() {
 }
 
 // F107: hidden tools are not found.
+// F106, F177: tools for one agent or one session are invisible to others, and removable.
+#[test]
+fn additions_for_an_agent_or_a_session_are_theirs_alone() {
+    let toolset = sample_toolset(&["a"]);
+    let (one, other) = (Session::new("one"), Session::new("other"));
+    let writer = agent("writer");
+    let for_one = ToolAudience::session(&one);
+    toolset.add_for(for_one.clone(), sample_tool(definition("b"))).unwrap();
+    // Each session may have a tool of this name, and an agent another one.
+    toolset.add_for(ToolAudience::session(&other), sample_tool(definition("b"))).unwrap();
+    let toolset = toolset.with_agent_tools("writer", sample_tool(definition("c"))).unwrap();
+    let names = |session: &Session| {
+        let view = toolset.view_for(session);
+        view.tools().map(|tool| tool.definition().name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&one), ["a", "b"]);
+    assert_eq!(names(&one.clone().with_model("m")), ["a", "b"]);
+    assert_eq!(names(&writer), ["a", "c"]);
+    assert_eq!(names(&Session::new("one")), ["a"], "another session of the same id");
+    assert_eq!(names(&one.clone().with_agent("writer")), ["a", "c"], "another session");
+    let of = |session| {
+        let view = toolset.view_for(session);
+        Arc::as_ptr(view.get("b").unwrap()).cast::<()>()
+    };
+    assert_ne!(of(&one), of(&other));
+    // A name that a session of the audience could already have is in use.
+    let taken = [
+        (for_one.clone(), "b"),
+        (for_one.clone(), "a"),
+        (for_one.clone(), "c"),
+        (ToolAudience::agent("writer"), "b"),
+        (ToolAudience::everyone(), "c"),
+    ];
+    for (audience, name) in taken {
+        assert!(
+            toolset.add_for(audience.clone(), sample_tool(definition(name))).is_err(),
+            "{name}"
+        );
+    }
+    toolset.add_for(ToolAudience::agent("reader"), sample_tool(definition("c"))).unwrap();
+    assert!(toolset.remove_for(&for_one, "b"));
+    assert!(!toolset.remove_for(&for_one, "b"));
+    assert_eq!((names(&one).len(), names(&other).len()), (1, 2));
+    // The tools of an ended session are dropped with the next change.
+    drop(other);
+    toolset.add(sample_tool(definition("d"))).unwrap();
+    let all = toolset.all_tools();
+    assert!(all.iter().all(|tool| tool.definition().name.as_str() != "b"));
+    // The lists of the toolset apply to added tools as well.
+    let toolset = toolset.without(["c"]);
+    assert!(toolset.view_for(&writer).get("c").is_none());
+}
+
 #[test]
 fn search_finds_only_visible_tools() {
     let desk = sample_toolset(&["pen", "pencil", "pencil_case", "sharpener"])

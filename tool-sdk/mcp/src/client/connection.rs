@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tool_sdk_core::{Tool, Toolset};
+use tool_sdk_core::{Tool, ToolAudience, Toolset};
 
 use super::config::{ServerConfig, TransportConfig};
 use super::pins::ToolPins;
@@ -59,6 +59,8 @@ pub(super) struct ServerConnection {
     config: ServerConfig,
     /// Where the tools are published. Weak, because its owner owns this connection as well.
     toolset: Mutex<Weak<Toolset>>,
+    /// Who has the tools.
+    audience: ToolAudience,
     pins: ToolPins,
     tool_index: ToolNameIndex,
     secrets: SecretFilter,
@@ -105,6 +107,7 @@ impl ServerConnection {
     pub(super) fn new(
         config: ServerConfig,
         toolset: &Arc<Toolset>,
+        audience: ToolAudience,
         pins: ToolPins,
         tool_index: ToolNameIndex,
     ) -> Arc<Self> {
@@ -113,6 +116,7 @@ impl ServerConnection {
             config,
             secrets,
             toolset: Mutex::new(Arc::downgrade(toolset)),
+            audience,
             pins,
             tool_index,
             state: Mutex::default(),
@@ -358,7 +362,7 @@ impl ServerConnection {
         drop(state);
         if let Some(toolset) = self.toolset() {
             // Removing tools never conflicts.
-            let _ = toolset.replace_added(&added, Vec::new());
+            let _ = toolset.replace_added_for(&self.audience, &added, Vec::new());
         }
         connection.map(|connection| connection.remote)
     }
@@ -477,14 +481,14 @@ impl ServerConnection {
         (state.tools[at], state.published[at]) = (renewed, Arc::clone(&added));
         drop(state);
         // The name is the same, so there is no conflict.
-        let _ = toolset.replace_added(&[before], vec![added]);
+        let _ = toolset.replace_added_for(&self.audience, &[before], vec![added]);
     }
 
     /// Publishes the tools in another toolset from now on.
     pub(super) fn attach_toolset(&self, toolset: &Arc<Toolset>) {
         *self.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
         let added = self.lock_state().published.clone();
-        if let Err(conflict) = toolset.replace_added(&[], added) {
+        if let Err(conflict) = toolset.replace_added_for(&self.audience, &[], added) {
             self.lock_state().warnings.push(format!("its tools are left out: {conflict}"));
         }
     }
@@ -559,7 +563,7 @@ impl ServerConnection {
         for tool in &tools {
             added.push(Arc::new(tool.clone()));
         }
-        match toolset.replace_added(&before, added.clone()) {
+        match toolset.replace_added_for(&self.audience, &before, added.clone()) {
             Ok(()) => {
                 let names = tools.iter().map(|tool| tool.remote_name().to_owned()).collect();
                 self.tool_index.set_tools(self.name(), names);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use tool_sdk_core::{Pipeline, ToolError, Toolset};
+use tool_sdk_core::{Context, Pipeline, Session, ToolAudience, ToolError, Toolset};
 
 use super::config::{InvalidServerConfig, ServerConfig};
 use super::connection::ServerConnection;
@@ -52,6 +52,10 @@ struct Inner {
     toolset: Mutex<Arc<Toolset>>,
     pins: Mutex<ToolPins>,
     tool_index: ToolNameIndex,
+    /// Who has the tools.
+    audience: ToolAudience,
+    /// The servers of the host, for a manager of one session.
+    base: Option<ServerManager>,
     connections: Mutex<BTreeMap<String, Arc<ServerConnection>>>,
 }
 
@@ -81,6 +85,39 @@ impl ServerManager {
         });
     }
 
+    /// Returns the servers that a call may add and use: these, or those of the call's session when
+    /// several clients share the server of the call.
+    ///
+    /// The manager of a session also finds the servers of this one, and closes its own with the
+    /// session. No other session sees or calls the tools of its servers, and neither pinned
+    /// definitions nor names are shared.
+    #[must_use]
+    pub fn for_call(&self, cx: &Context) -> Self {
+        if !cx.session().has_shared_server() {
+            return self.clone();
+        }
+        let own = cx.session().extension::<SessionServers>();
+        let own = own.0.get_or_init(|| self.for_session(cx.session()));
+        let servers = Arc::downgrade(&own.0);
+        cx.on_close("MCP servers", async move || {
+            if let Some(inner) = servers.upgrade() {
+                Self(inner).shut_down().await;
+            }
+        });
+        own.clone()
+    }
+
+    fn for_session(&self, session: &Session) -> Self {
+        Self(Arc::new(Inner {
+            toolset: Mutex::new(self.toolset()),
+            pins: Mutex::new(ToolPins::in_memory()),
+            tool_index: ToolNameIndex::default(),
+            audience: ToolAudience::session(session),
+            base: Some(self.clone()),
+            connections: Mutex::default(),
+        }))
+    }
+
     /// Stores pinned definitions in `pins`; in memory by default. Servers that were added before are
     /// dropped.
     #[must_use]
@@ -93,8 +130,9 @@ impl ServerManager {
     #[doc(hidden)]
     pub fn new(toolset: Arc<Toolset>, pins: ToolPins) -> Self {
         let (toolset, tool_index) = (Mutex::new(toolset), ToolNameIndex::default());
-        let pins = Mutex::new(pins);
-        Self(Arc::new(Inner { toolset, pins, tool_index, connections: Mutex::default() }))
+        let (pins, connections) = (Mutex::new(pins), Mutex::default());
+        let (audience, base) = (ToolAudience::everyone(), None);
+        Self(Arc::new(Inner { toolset, pins, tool_index, audience, base, connections }))
     }
 
     /// Publishes the tools in `toolset` from now on, instead of the current one.
@@ -114,11 +152,18 @@ impl ServerManager {
     ///
     /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
     pub fn add(&self, config: ServerConfig) -> Result<(), InvalidServerConfig> {
+        self.0.base.as_ref().map_or(Ok(()), |base| base.check_name(&config))?;
         let mut connections = self.lock_connections();
         check_name_unused(&connections, config.name())?;
+        let audience = self.0.audience.clone();
         let pins = self.0.pins.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let connection =
-            ServerConnection::new(config, &self.toolset(), pins, self.0.tool_index.clone());
+        let connection = ServerConnection::new(
+            config,
+            &self.toolset(),
+            audience,
+            pins,
+            self.0.tool_index.clone(),
+        );
         connections.insert(connection.name().to_owned(), connection);
         Ok(())
     }
@@ -129,6 +174,7 @@ impl ServerManager {
     ///
     /// Fails when the name of another server is equal to this one after `-` is replaced by `_`.
     pub fn check_name(&self, config: &ServerConfig) -> Result<(), InvalidServerConfig> {
+        self.0.base.as_ref().map_or(Ok(()), |base| base.check_name(config))?;
         check_name_unused(&self.lock_connections(), config.name())
     }
 
@@ -145,12 +191,8 @@ impl ServerManager {
 
     /// Connects to all enabled servers concurrently; returns those that failed, with the error.
     pub async fn connect_all(&self) -> Vec<(String, RemoteError)> {
-        let connections: Vec<_> = self
-            .lock_connections()
-            .values()
-            .filter(|connection| connection.is_enabled())
-            .cloned()
-            .collect();
+        let mut connections = self.all_connections();
+        connections.retain(|connection| connection.is_enabled());
         let connected = join_all(connections.iter().map(|connection| connection.connect())).await;
         let failed = |(connection, connected): (&Arc<ServerConnection>, Result<_, _>)| {
             Some((connection.name().to_owned(), connected.err()?))
@@ -269,29 +311,47 @@ impl ServerManager {
     /// Returns the state of a server.
     #[must_use]
     pub fn status(&self, server: &str) -> Option<ServerStatus> {
-        self.lock_connections().get(server).map(|connection| connection.status())
+        self.find_connection(server).ok().map(|connection| connection.status())
     }
 
     /// Returns the state of every server, by name.
     #[must_use]
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.lock_connections().values().map(|connection| connection.status()).collect()
+        self.all_connections().iter().map(|connection| connection.status()).collect()
     }
 
     pub(super) fn find_connection(
         &self,
         server: &str,
     ) -> Result<Arc<ServerConnection>, RemoteError> {
-        self.lock_connections().get(server).cloned().ok_or_else(|| {
-            let server: String = server.escape_debug().take(80).collect();
-            RemoteError::connection(format_args!("unknown server `{server}`"))
-        })
+        if let Some(known) = self.lock_connections().get(server) {
+            return Ok(Arc::clone(known));
+        }
+        if let Some(base) = &self.0.base {
+            return base.find_connection(server);
+        }
+        let server: String = server.escape_debug().take(80).collect();
+        Err(RemoteError::connection(format_args!("unknown server `{server}`")))
+    }
+
+    /// Returns the connections of this manager and those of the host, by name.
+    fn all_connections(&self) -> Vec<Arc<ServerConnection>> {
+        let mut all: Vec<_> = self.lock_connections().values().cloned().collect();
+        if let Some(base) = &self.0.base {
+            all.extend(base.all_connections());
+            all.sort_by(|a, b| a.name().cmp(b.name()));
+        }
+        all
     }
 
     fn lock_connections(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ServerConnection>>> {
         self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The servers that a session added, when several clients share the server.
+#[derive(Clone, Default)]
+struct SessionServers(Arc<OnceLock<ServerManager>>);
 
 /// Fails when another server has the same sanitized name.
 fn check_name_unused(

@@ -312,6 +312,11 @@ impl Connection {
         }
     }
 
+    /// Returns the session in which the client's calls run.
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+
     pub(super) fn toolset_view(&self) -> Arc<ToolsetView> {
         self.server.pipeline.toolset().view_for(&self.session)
     }

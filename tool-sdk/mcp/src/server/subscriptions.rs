@@ -22,7 +22,7 @@ impl Connection {
     /// Notifies a legacy client of changes until the connection is closed.
     pub(super) fn forward_changes(self: &Arc<Self>) {
         let (sink, closed) = (self.sink.clone(), self.closed.clone());
-        let mut changes = ToolListChanges::watch(&self.server);
+        let mut changes = ToolListChanges::watch(&self.server, self.session());
         tokio::spawn(closed.run_until_cancelled_owned(async move {
             while changes.next_change().await && sink.notify(tool_list_changed()).await.is_ok() {}
         }));
@@ -87,7 +87,8 @@ impl Connection {
         cx: &'a RequestContext,
     ) -> impl Future<Output = ()> + Send + use<'a> {
         let watches_tools = accepted.tools_list_changed == Some(true);
-        let mut changes = watches_tools.then(|| ToolListChanges::watch(&self.server));
+        let mut changes =
+            watches_tools.then(|| ToolListChanges::watch(&self.server, self.session()));
         let watched = accepted.resource_subscriptions.as_deref().unwrap_or_default();
         let mut updates = self.subscribe_updates().filter(|_| !watched.is_empty());
         let send = async |mut notification: ServerNotification| {

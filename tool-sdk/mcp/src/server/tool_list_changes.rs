@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tool_sdk_core::provider;
+use tool_sdk_core::{Session, provider};
 
 use super::Server;
 
@@ -17,16 +17,18 @@ const DEBOUNCE: Duration = Duration::from_millis(20);
 /// A watcher for changes of the tool list.
 pub(super) struct ToolListChanges {
     server: Arc<Server>,
+    /// The session of the client: tools may be limited to it.
+    session: Session,
     changed: watch::Receiver<()>,
     last_listing: Arc<str>,
 }
 
 impl ToolListChanges {
-    pub(super) fn watch(server: &Arc<Server>) -> Self {
+    pub(super) fn watch(server: &Arc<Server>, session: &Session) -> Self {
         let toolset = server.pipeline.toolset();
         let changed = toolset.subscribe_changes();
-        let last_listing = provider::mcp_listing(&toolset.view());
-        Self { server: Arc::clone(server), changed, last_listing }
+        let last_listing = provider::mcp_listing(&toolset.view_for(session));
+        Self { server: Arc::clone(server), session: session.clone(), changed, last_listing }
     }
 
     /// Waits for the next visible change. Returns false when there will be no more.
@@ -35,7 +37,8 @@ impl ToolListChanges {
             // Changes in quick succession count as one.
             tokio::time::sleep(DEBOUNCE).await;
             self.changed.mark_unchanged();
-            let now = provider::mcp_listing(&self.server.pipeline.toolset().view());
+            let view = self.server.pipeline.toolset().view_for(&self.session);
+            let now = provider::mcp_listing(&view);
             if now != self.last_listing {
                 self.last_listing = now;
                 return true;

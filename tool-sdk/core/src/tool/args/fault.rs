@@ -249,9 +249,14 @@ impl fmt::Display for InvalidArgs {
 
 impl std::error::Error for InvalidArgs {}
 
+/// What a model should do about invalid arguments.
+const REWRITE_HINT: &str = "rewrite the arguments so that they match, then call the tool again";
+
 impl From<InvalidArgs> for ToolError {
     fn from(error: InvalidArgs) -> Self {
-        Self::from_message(ErrorKind::InvalidArgs, error.0.to_message()).source(error)
+        Self::from_message(ErrorKind::InvalidArgs, error.0.to_message())
+            .hint(REWRITE_HINT)
+            .source(error)
     }
 }
 
