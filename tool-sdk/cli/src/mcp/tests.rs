@@ -16,7 +16,7 @@ while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   say() {{ printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$1"; }}
   case "$line" in
-    *'"initialize"'*) say '"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}' ;;
+    *'"initialize"'*) say '"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}},"resources":{{}},"prompts":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}' ;;
     *server/discover*) say '"error":{{"code":-32601,"message":"no"}}' ;;
     *tools/list*) say '"result":{{"tools":[{tool}]}}' ;;
     {cases}
@@ -454,4 +454,47 @@ fn a_failed_call_keeps_attachments_and_structured_output() {
     let document: Value = serde_json::from_str(&failed.out).unwrap();
     assert_eq!(document["structured"]["n"], 1);
     assert_eq!(document["attachments"][0]["mime"], "image/png");
+}
+
+/// A server with a resource, a template and a prompt.
+fn library_server() -> String {
+    server(
+        r#"{"name":"lend","inputSchema":{"type":"object"}}"#,
+        r#"*resources/list*) say '"result":{"resources":[{"uri":"book://1","name":"one","mimeType":"text/plain"}]}' ;;
+    *resources/templates/list*) say '"result":{"resourceTemplates":[{"uriTemplate":"book://{n}","name":"any"}]}' ;;
+    *prompts/list*) say '"result":{"prompts":[{"name":"review","description":"Reviews it.","arguments":[{"name":"book","required":true}]}]}' ;;
+    *book://1*) say '"result":{"contents":[{"uri":"book://1","text":"once upon a time"}]}' ;;
+    *resources/read*) say '"error":{"code":-32002,"message":"no such book"}' ;;"#,
+    )
+}
+
+#[test]
+fn resources_and_prompts_of_a_server_are_listed_and_read() {
+    let shelf = TestConfig::new("");
+    let script = shelf.setting.write_text("server.sh", &library_server());
+    let entry = format!("[mcp.servers.library]\ncommand = \"sh\"\nargs = [{script:?}]\n");
+    shelf.setting.write_text("config.toml", &entry);
+    for (args, expected) in [
+        (
+            &["mcp", "resources"][..],
+            "library: 2 resources\n  book://1  one (text/plain)\n  book://{n}  any\n",
+        ),
+        (&["mcp", "prompts", "library"], "library: 1 prompts\n  review(book)  Reviews it.\n"),
+        (&["mcp", "read", "library", "book://1"], "book://1:\nonce upon a time\n"),
+    ] {
+        let ran = shelf.run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (0, expected), "{args:?}: {}", ran.err);
+    }
+    let listed = shelf.run(&["mcp", "resources", "library", "--json"]).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["resources"][0]["uri"], "book://1");
+    for (args, code, words) in [
+        (&["mcp", "read", "library", "book://9"][..], 1, "no such book"),
+        (&["mcp", "read", "other", "book://1"], 2, "there is no enabled server `other`"),
+        (&["mcp", "read", "library"], 2, "URI"),
+    ] {
+        let ran = shelf.run(args);
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
+    }
 }

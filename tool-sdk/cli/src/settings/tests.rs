@@ -44,7 +44,8 @@ fn check_refused(ran: &CliOutput, words: &str) {
 fn run_with_file_that_vanishes(text: &str, args: &[&str]) -> (u8, String, Vec<String>) {
     let setting = TestCli::default();
     let file = setting.write_text("rules.toml", text);
-    let state = setting.folder.path().join("state");
+    // Tools may write to the current folder.
+    let state = tempfile::tempdir().unwrap();
     let steps = Rc::new(RefCell::new(Vec::new()));
     let env = |name: &str| {
         if name.starts_with("TOOL_SDK_") {
@@ -52,7 +53,7 @@ fn run_with_file_that_vanishes(text: &str, args: &[&str]) -> (u8, String, Vec<St
         }
         match name {
             "TOOL_SDK_CONFIG" => Some(file.clone().into()),
-            "TOOL_SDK_STATE_DIR" => Some(state.clone().into()),
+            "TOOL_SDK_STATE_DIR" => Some(state.path().into()),
             // The first variable after the file.
             "TOOL_SDK_MODE" => {
                 let _ = std::fs::remove_file(&file);
