@@ -11,10 +11,34 @@ const PATCH_MODELS: &[&str] = &["gpt-*", "codex*", "*-codex*"];
 /// Models that get `edit_file`: all others, including older and open models of the GPT family.
 const EDIT_MODELS: &[&str] = &["*", "gpt-3*", "gpt-4*", "gpt-oss*"];
 
+/// The parameters that the profile `small` leaves out, each with its tool: those that a model uses
+/// rarely and that have a safe default.
+const RARE_PARAMETERS: &[(&str, &[&str])] = &[
+    ("edit_file", &["edits", "replace_all"]),
+    (
+        "exec_command",
+        &["env", "justification", "login", "max_output_tokens", "shell", "tty", "wait_for"],
+    ),
+    ("glob_files", &["limit"]),
+    ("grep_files", &["case_insensitive", "context", "limit", "multiline", "output_mode"]),
+    ("list_dir", &["limit", "offset"]),
+    ("write_stdin", &["max_output_tokens", "wait_for"]),
+];
+
+/// Returns the profile for small models, which make fewer mistakes with fewer parameters. A call
+/// may still have those that are left out.
+fn small_profile() -> ModelProfile {
+    let profile = ModelProfile::new(["small"]).prefer("edit_file", ["apply_patch"]);
+    RARE_PARAMETERS.iter().fold(profile, |profile, (tool, names)| {
+        names.iter().fold(profile, |profile, name| profile.without_parameter(*tool, *name))
+    })
+}
+
 /// Returns the model profiles for a toolset of the standard tools.
 ///
 /// GPT-5 and later, and the Codex models, get `apply_patch` instead of `edit_file` and
-/// `write_file`. All other models get `edit_file` and `write_file` instead of `apply_patch`.
+/// `write_file`. All other models get `edit_file` and `write_file` instead of `apply_patch`. The model
+/// name `small` stands for small models: they get `edit_file`, and tools without rare parameters.
 ///
 /// # Examples
 ///
@@ -35,6 +59,7 @@ pub fn model_profiles() -> Vec<ModelProfile> {
         ModelProfile::new(PATCH_MODELS.iter().copied())
             .prefer("apply_patch", ["edit_file", "write_file"]),
         ModelProfile::new(EDIT_MODELS.iter().copied()).prefer("edit_file", ["apply_patch"]),
+        small_profile(),
     ]
 }
 

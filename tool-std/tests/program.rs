@@ -221,6 +221,28 @@ fn an_older_file_of_definitions_is_written_and_read() {
     }
 }
 
+// F103: a small model sees fewer parameters, and may still send the others.
+#[test]
+fn a_small_model_gets_simpler_schemas() {
+    let schema = |args: &[&str]| json(&run(&[&["schema", "grep_files"], args].concat()));
+    let names = |document: &Value| -> Vec<String> {
+        let properties = &document["tools"][0]["inputSchema"]["properties"];
+        properties.as_object().expect("an object").keys().cloned().collect()
+    };
+    assert_eq!(names(&schema(&["--model", "small"])), ["pattern", "path", "include"]);
+    assert!(names(&schema(&[])).len() > 3);
+    let arguments = r#"{"pattern": "^fn main", "path": "src", "limit": 1}"#;
+    let called = run(&["call", "--model", "small", "grep_files", arguments]);
+    assert_eq!(called.status.code(), Some(0), "{}", err(&called));
+    // Every parameter that the profile names exists.
+    let list = json(&run(&["schema"]));
+    for (tool, parameter) in [("edit_file", "edits"), ("exec_command", "justification")] {
+        let tools = list["tools"].as_array().expect("a list");
+        let schema = &tools.iter().find(|it| it["name"] == tool).expect("a tool")["inputSchema"];
+        assert!(schema["properties"][parameter].is_object(), "{tool} {parameter}");
+    }
+}
+
 // F74
 #[test]
 fn rules_are_listed_by_scope() {
