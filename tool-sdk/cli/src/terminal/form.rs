@@ -15,6 +15,12 @@ use tool_sdk_core::{
 
 use super::{Console, TerminalLock};
 
+/// The help at a form.
+const FORM_HELP: &str = "\
+y  type a value for each field; an empty line takes the value in brackets, or leaves an optional
+   field out; the end of the input cancels the form
+n  answer nothing; every other answer means this, too
+";
 /// How many invalid answers a field may get.
 const MAX_TRIES: usize = 3;
 
@@ -75,8 +81,12 @@ impl FormDialog<'_> {
     fn run_dialog(&self) -> Value {
         let message = self.form["message"].as_str().unwrap_or_default();
         let message = wrap_rows(&frame_text(message), self.console.columns());
-        let offered = "[y] fill it in  [n] no";
-        match self.read_line(&format!("a form\n{message}{offered}\n> ")).as_deref() {
+        let offered = "[y] fill it in  [n] no  [?] help";
+        let mut answer = self.read_line(&format!("a form\n{message}{offered}\n> "));
+        while answer.as_deref() == Some("?") {
+            answer = self.read_line(&format!("{FORM_HELP}{offered}\n> "));
+        }
+        match answer.as_deref() {
             Some("y" | "yes") => match self.read_fields() {
                 Some(content) => json!({ "action": "accept", "content": content }),
                 None => json!({ "action": "cancel" }),
@@ -211,6 +221,9 @@ mod tests {
     fn a_form_can_be_declined_and_cancelled() {
         let action = |lines: &[&str]| filled(lines).0["action"].clone();
         assert_eq!(action(&["n"]), "decline");
+        assert_eq!(action(&["?", "n"]), "decline");
+        assert_eq!(action(&["?"]), "cancel");
+        assert!(filled(&["?", "n"]).1.contains("y  type a value for each field"));
         assert_eq!(action(&[""]), "decline");
         assert_eq!(action(&[]), "cancel");
         assert_eq!(action(&["y", "ada"]), "cancel", "the input ended");
