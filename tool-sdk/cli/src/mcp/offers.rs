@@ -82,12 +82,15 @@ fn server_names(servers: &ConfiguredServers, matches: &ArgMatches) -> Result<Vec
     Err(CommandError::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them"))
 }
 
+/// What each server listed, or why it did not.
+type ServerLists<T> = Vec<(String, std::result::Result<Vec<T>, RemoteError>)>;
+
 /// Asks each server; with several of them, one that fails does not hide the others.
 fn each_server<T>(
     servers: &ConfiguredServers,
     matches: &ArgMatches,
     ask: impl Fn(&str) -> std::result::Result<Vec<T>, RemoteError>,
-) -> Result<Vec<(String, std::result::Result<Vec<T>, RemoteError>)>> {
+) -> Result<ServerLists<T>> {
     let names = server_names(servers, matches)?;
     if let [name] = &*names {
         let listed = ask(name).map_err(|error| server_error(name, error))?;
@@ -102,7 +105,7 @@ fn server_error(server: &str, error: RemoteError) -> CommandError {
 }
 
 fn print_lists<T: serde::Serialize>(
-    listed: Vec<(String, std::result::Result<Vec<T>, RemoteError>)>,
+    listed: ServerLists<T>,
     key: &str,
     matches: &ArgMatches,
     line: fn(&T) -> String,
