@@ -105,6 +105,7 @@ impl Settings {
 
     /// Fails if the state folder lies inside of a root: tools could write there, and forge what was
     /// approved.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers need the folder"))]
     pub(crate) fn check_state_outside_roots(&self) -> Result<()> {
         let Some((state, root)) = self.state_inside_root() else { return Ok(()) };
         Err(CommandError::config(format_args!(
