@@ -382,6 +382,18 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
+    /// Returns the type of the error in the metadata of outcomes: `connection_error`, `timeout`,
+    /// `aborted` or `unknown`.
+    #[must_use]
+    pub const fn error_type(self) -> &'static str {
+        match self {
+            Self::Connection => "connection_error",
+            Self::Timeout => "timeout",
+            Self::Aborted => "aborted",
+            Self::Protocol => "unknown",
+        }
+    }
+
     /// `connection`, `timeout`, `aborted` or `protocol`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -435,18 +435,40 @@ async fn run_call(
     let output = result::convert_result(result, output_validator.is_some());
     if let Some(how) = violation.filter(|_| !failed) {
         let error = server.record_failure(RemoteError::protocol(how));
+        let error_facts = error_facts(&error);
         let mut told = call_failure(&tool, error, &cx);
         if !output.as_text().is_empty() {
             told.append(output.as_text());
         }
+        let output = error_facts
+            .into_iter()
+            .fold(with_origin(&tool, output), |output, (key, fact)| output.metadata(key, fact));
         return Err(told.with_output(output));
     }
+    let output = with_origin(&tool, output);
     if !failed {
         return Ok(output);
     }
     let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());
     let failed = ToolError::failed(words.unwrap_or("the tool failed without an error message"));
+    let original = failed.message().to_owned();
+    let output = output
+        .metadata("error_type", UNKNOWN_ERROR)
+        .metadata("original_error", original)
+        .metadata("is_error", true);
     Err(failed.with_output(output))
+}
+
+/// The type of an error that the server reports in its own words.
+const UNKNOWN_ERROR: &str = "unknown";
+
+/// Adds the title and the metadata that say where a result comes from.
+fn with_origin(tool: &ForeignTool, output: Output) -> Output {
+    let Inner { server, remote_name, .. } = &*tool.0;
+    output
+        .title(format!("{}.{remote_name}", server.name()))
+        .metadata("server", server.name())
+        .metadata("tool", remote_name.as_str())
 }
 
 /// The hint for a tool that certainly did not run.
@@ -456,13 +478,13 @@ const NOT_RUN_HINT: &str = "it did not run; go on without it, or try again later
 fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
     let Inner { server, remote_name, .. } = &*tool.0;
     let class = error.class;
-    cx.set_metadata(
-        "mcp_error",
-        json!({
-            "error_type": class.as_str(), "server": server.name(), "tool": remote_name,
-            "original_error": error.message, "is_error": true,
-        }),
-    );
+    let output = error_facts(&error)
+        .into_iter()
+        .fold(with_origin(tool, Output::default()), |output, (key, fact)| {
+            output.metadata(key, fact)
+        });
+    let facts = output.metadata_map().cloned().unwrap_or_default();
+    cx.set_metadata("mcp_error", Value::Object(facts));
     let label = class.as_str().to_ascii_uppercase();
     let message =
         format!("[{label}] server `{}`, tool `{remote_name}`: {}", server.name(), error.message);
@@ -476,10 +498,21 @@ fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolErr
         ErrorClass::Aborted => ToolError::aborted(message),
         ErrorClass::Protocol => ToolError::failed(message),
     };
+    let told = told.with_output(output);
     match error.source {
         Some(source) => told.source(source),
         None => told,
     }
+}
+
+/// Returns what programs read about an error: its type, the words of the server, and that it is
+/// one.
+fn error_facts(error: &RemoteError) -> [(&'static str, Value); 3] {
+    [
+        ("error_type", error.class.error_type().into()),
+        ("original_error", error.message.clone().into_owned().into()),
+        ("is_error", true.into()),
+    ]
 }
 
 #[cfg(test)]

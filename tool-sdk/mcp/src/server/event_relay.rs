@@ -92,9 +92,10 @@ struct Notifier {
     /// The progress and the total that the tool reported last.
     done: Option<u64>,
     total: Option<u64>,
-    /// How many chunks of output were sent. Each counts as a step as well, because the protocol
-    /// requires that progress increases with every notification.
-    chunks: u64,
+    /// How many chunks of output were sent since the tool last reported progress. The protocol
+    /// requires that progress increases with every notification, so a chunk counts as a fraction of
+    /// a step, and the numbers of the tool stay as they are.
+    chunks: u32,
 }
 
 impl Notifier {
@@ -119,19 +120,22 @@ impl Notifier {
     }
 
     async fn report_progress(&mut self, done: u64, total: Option<u64>, message: String) {
-        if self.done.is_some_and(|before| done <= before) {
+        let is_above = |before: u64| done > before || (done == before && self.chunks == 0);
+        let is_first = self.done.is_none() && is_above(0);
+        if !is_first && self.done.is_none_or(|before| done <= before) {
             return;
         }
-        (self.done, self.total) = (Some(done), total);
+        (self.done, self.total, self.chunks) = (Some(done), total, 0);
         self.send_progress(message).await;
     }
 
     async fn send_progress(&self, message: String) {
         let Some(token) = &self.target.token else { return };
-        let with_chunks = |steps: u64| steps.saturating_add(self.chunks) as f64;
-        let done = with_chunks(self.done.unwrap_or_default());
+        let chunks = f64::from(self.chunks);
+        let done = self.done.unwrap_or_default() as f64 + chunks / (chunks + 1.0);
         let mut progress = ProgressNotificationParam::new(token.clone(), done);
-        progress.total = self.total.map(with_chunks);
+        // A chunk after the last step would exceed the total.
+        progress.total = self.total.map(|total| total as f64).filter(|total| done <= *total);
         progress.message = Some(message).filter(|message| !message.is_empty());
         let progress = ProgressNotification::new(progress);
         let _ = self.target.sink.notify(ServerNotification::ProgressNotification(progress)).await;

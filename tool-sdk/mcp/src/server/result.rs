@@ -59,6 +59,7 @@ pub(super) fn to_call_result(
                 CallToolResult::success(content_blocks(&output, &definition.source, blocks));
             result.structured_content = structured_content(&output, shortened, definition, era);
             result.meta = ui.result_meta(definition);
+            add_origin(&mut result, &output, &definition.source);
             result
         }
         Err(error) => {
@@ -74,10 +75,31 @@ pub(super) fn to_call_result(
                     result.structured_content =
                         structured_content(output, shortened, definition, era);
                 }
+                add_origin(&mut result, output, &definition.source);
             }
             result
         }
     }
+}
+
+/// The key of `_meta` under which clients find where a result of another server comes from.
+const ORIGIN_KEY: &str = "tool-sdk/origin";
+
+/// The metadata of a result or an error of another server.
+const ORIGIN_FACTS: [&str; 5] = ["server", "tool", "error_type", "original_error", "is_error"];
+
+/// Adds title and metadata of a result or an error of another server for programs.
+fn add_origin(result: &mut CallToolResult, output: &Output, source: &ToolSource) {
+    let (ToolSource::Mcp { .. }, Some(facts)) = (source, output.metadata_map()) else { return };
+    let known = |key: &str| Some((key.to_owned(), facts.get(key)?.clone()));
+    let mut origin: serde_json::Map<String, Value> =
+        ORIGIN_FACTS.iter().filter_map(|key| known(key)).collect();
+    if origin.is_empty() {
+        return;
+    }
+    origin.extend(output.title_text().map(|title| ("title".to_owned(), title.into())));
+    let meta = result.meta.get_or_insert_default();
+    meta.insert(ORIGIN_KEY.to_owned(), Value::Object(origin));
 }
 
 fn content_blocks(
@@ -407,5 +429,21 @@ mod tests {
         assert_eq!(structured(false, ProtocolEra::Legacy), Some(json!({ "result": [1, 2] })));
         assert_eq!(structured(false, ProtocolEra::Modern), Some(json!([1, 2])));
         assert_eq!(structured(true, ProtocolEra::Modern), None);
+    }
+
+    // F190: clients find title and metadata of a result or an error of another server.
+    #[test]
+    fn results_of_other_servers_name_their_origin() {
+        let output = Output::text("x")
+            .title("s.echo")
+            .metadata("server", "s")
+            .metadata("error_type", "timeout")
+            .metadata("_meta", json!({ "k": 1 }));
+        let mut result = CallToolResult::success(Vec::new());
+        add_origin(&mut result, &output, &ToolSource::default());
+        assert!(result.meta.is_none());
+        add_origin(&mut result, &output, &ToolSource::Mcp { server: "s".to_owned() });
+        let expected = json!({ "server": "s", "error_type": "timeout", "title": "s.echo" });
+        assert_eq!(json!(result.meta)[ORIGIN_KEY], expected);
     }
 }

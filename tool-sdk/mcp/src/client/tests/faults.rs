@@ -540,8 +540,8 @@ async fn misbehaving_server_does_not_affect_others() {
 #[tokio::test]
 async fn failure_has_its_class_and_metadata() {
     for (act, class, label) in [
-        (ServerAct::Leave, "connection", "[CONNECTION] "),
-        (ServerAct::Refuse(-32000, "out of paper"), "protocol", "[PROTOCOL] "),
+        (ServerAct::Leave, "connection_error", "[CONNECTION] "),
+        (ServerAct::Refuse(-32000, "out of paper"), "unknown", "[PROTOCOL] "),
     ] {
         let setting = TestHost::trusting(calls(move |_| vec![act.clone()]));
         setting.connect().await;
@@ -558,6 +558,10 @@ async fn failure_has_its_class_and_metadata() {
         assert_eq!(told["error_type"], class);
         assert_eq!((&told["server"], &told["tool"]), (&json!("s"), &json!("echo")));
         assert_eq!(told["is_error"], true);
+        // F190: the outcome has the same facts.
+        let output = error.output().unwrap();
+        assert_eq!(output.title_text(), Some("s.echo"));
+        assert_eq!(Some(&*told), output.metadata_map().cloned().map(Value::Object).as_ref());
         let original = told["original_error"].as_str().unwrap();
         assert!(error.message().ends_with(original), "{original}");
     }
