@@ -105,7 +105,7 @@ fn every_command_resolves_its_settings_and_builds_its_toolset_once() {
         #[cfg(feature = "mcp")]
         (&["mcp", "inspect", "gone"], 1, "cannot use the server `gone`: cannot start"),
         #[cfg(feature = "mcp")]
-        (&["mcp", "add", "it", "--", "/no/such/program"], 2, "lies inside of the root"),
+        (&["mcp", "add", "it", "--", "/no/such/program"], 1, "cannot use the server `it`"),
         #[cfg(feature = "mcp")]
         (&["serve", "mcp", "--http", "127.0.0.1:0"], 2, "`ADA_TOKEN`"),
     ] {
