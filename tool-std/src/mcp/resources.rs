@@ -5,9 +5,10 @@
 //! chose, so it needs approval like a call of a foreign tool, under the permission `mcp` and the
 //! pattern `SERVER/URI` or `SERVER/PROMPT`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tool_sdk::mcp::{
     RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, ServerManager,
@@ -129,6 +130,17 @@ pub async fn mcp_resource_read(
     Ok(RemoteResult::from_content(blocks).into_output())
 }
 
+/// An argument of a prompt.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "callers of the function construct it")]
+pub struct PromptArgumentValue {
+    /// The name of the argument.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
 /// Get a prompt of a server: messages that tell how to do something with it.
 #[tool(
     read,
@@ -137,7 +149,7 @@ pub async fn mcp_resource_read(
     permission = "mcp",
     display(name = "Prompt", primary = name, show(server, name, arguments), summary = "Getting the prompt {name} of {server}"),
     approval(resources = |args, _| foreign_resource(&args.server, &args.name)),
-    example = r#"{"server": "notes", "name": "summarize", "arguments": {"day": "monday"}}"#
+    example = r#"{"server": "notes", "name": "summarize", "arguments": [{"name": "day", "value": "monday"}]}"#
 )]
 pub async fn mcp_prompt_get(
     /// The server.
@@ -145,11 +157,11 @@ pub async fn mcp_prompt_get(
     /// The prompt, as `mcp_resource_list` shows it.
     name: String,
     /// The arguments of the prompt.
-    arguments: Option<BTreeMap<String, String>>,
+    #[arg(default = vec![])]
+    arguments: Vec<PromptArgumentValue>,
     servers: State<ServerManager>,
 ) -> Result<Output, ToolError> {
-    let arguments = arguments.unwrap_or_default().into_iter();
-    let arguments = arguments.map(|(name, value)| (name, Value::from(value))).collect();
+    let arguments = arguments.into_iter().map(|it| (it.name, it.value.into())).collect();
     let prompt = servers.get_prompt(&server, &name, arguments).await?;
     let mut blocks = Vec::new();
     for message in prompt["messages"].as_array().into_iter().flatten() {
@@ -253,7 +265,7 @@ mod tests {
         let read = json!({ "server": "notes", "uri": "notes://today" });
         let read = call("mcp_resource_read", read).await;
         assert_eq!(read.text(), "notes://today:\nwater the plants");
-        let prompt = json!({ "server": "notes", "name": "plan", "arguments": { "day": "monday" } });
+        let prompt = json!({ "server": "notes", "name": "plan", "arguments": [{ "name": "day", "value": "monday" }] });
         let prompt = call("mcp_prompt_get", prompt).await;
         assert_eq!(prompt.text(), "user:\nPlan monday.");
         let unknown = call("mcp_resource_list", json!({ "server": "other" })).await;

@@ -36,9 +36,11 @@ impl Drop for InFlightRequest<'_> {
         // Keep the connection until the cancellation is sent, and use its runtime, because the runtime of
         // the call may end.
         let service = Arc::clone(&self.connection.service);
-        self.connection.runtime.spawn(async move {
+        let cancellation = async move {
             send_cancellation(handle, "the caller stopped waiting").await;
             drop(service);
-        });
+        };
+        let RmcpConnection { cancellations, runtime, .. } = self.connection;
+        cancellations.spawn_on(cancellation, runtime);
     }
 }

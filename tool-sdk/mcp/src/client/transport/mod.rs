@@ -42,6 +42,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 use tool_sdk_process::internal::PipedChild;
 
 use self::connect_error::{ConnectError, connect_error, error_response, send_error};
@@ -62,6 +63,9 @@ const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// How often a server may answer a call with a request for more input.
 const MAX_INPUT_ROUNDS: usize = 10;
+
+/// How long cancellations may take to be sent before a connection is closed.
+const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Connects to a server over two streams, one message a line, and enables `questions` for it.
 ///
@@ -140,6 +144,8 @@ struct RmcpConnection {
     notifications: Arc<NotificationHandler>,
     closed: CancellationToken,
     violation: ProtocolViolation,
+    /// The cancellations that are being sent.
+    cancellations: TaskTracker,
     child: Mutex<Option<PipedChild>>,
     /// Warnings about the last list of tools.
     listing_warnings: Mutex<Vec<String>>,
@@ -191,6 +197,7 @@ where
         notifications,
         closed,
         violation,
+        cancellations: TaskTracker::new(),
         child: Mutex::new(child),
         listing_warnings: remarks,
         _subscription_guard: _listening,
@@ -405,6 +412,9 @@ impl RemoteConnection for RmcpConnection {
 
     fn shut_down(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
+            self.cancellations.close();
+            // A server that does not read them is not waited for.
+            let _ = timeout(LAST_MESSAGES_TIMEOUT, self.cancellations.wait()).await;
             self.closed.cancel();
             // rmcp then closes the standard input of the server.
             self.service.cancellation_token().cancel();
