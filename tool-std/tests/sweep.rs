@@ -1,0 +1,206 @@
+//! A sweep over all standard tools: each has a call that succeeds, and is tried with bad arguments,
+//! with a rule that denies it, and with a call that was cancelled.
+//!
+//! A new tool without a row in [`successful_calls`] fails the sweep.
+
+#![cfg(all(unix, feature = "application"))]
+#![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
+use tool_sdk::{
+    Action, Call, CancellationToken, ErrorKind, EventKind, Mode, Outcome, Pipeline, Registry, Rule,
+    Session, Workspace,
+};
+
+tool_sdk::link!(tool_std);
+
+/// A server of the Model Context Protocol with one tool, one resource and one prompt.
+const SERVER: &str = r#"
+    while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+        say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+        case "$line" in
+        *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+        *server/discover*) say '"error":{"code":-32601,"message":"no"}' ;;
+        *tools/list*) say '"result":{"tools":[{"name":"hello","inputSchema":{"type":"object"}}]}' ;;
+        *resources/templates/list*) say '"result":{"resourceTemplates":[]}' ;;
+        *resources/list*) say '"result":{"resources":[{"uri":"notes://today","name":"today"}]}' ;;
+        *resources/read*) say '"result":{"contents":[{"uri":"notes://today","text":"tea"}]}' ;;
+        *prompts/list*) say '"result":{"prompts":[{"name":"sum"}]}' ;;
+        *prompts/get*) say '"result":{"messages":[{"role":"user","content":{"type":"text","text":"add"}}]}' ;;
+        esac
+    done
+"#;
+
+/// Returns a call of each tool that succeeds in the folder of [`SweepHost`]. `process` is a command
+/// that runs in the background.
+fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+text\n*** End Patch";
+    BTreeMap::from([
+        ("apply_patch", json!({ "input": patch })),
+        ("debug_mcp_server", json!({})),
+        ("edit_file", json!({ "path": "a.txt", "old_string": "two", "new_string": "2" })),
+        ("exec_command", json!({ "cmd": "echo done" })),
+        ("glob_files", json!({ "pattern": "*.txt" })),
+        ("grep_files", json!({ "pattern": "one" })),
+        ("kill_session", json!({ "session_id": process })),
+        ("list_dir", json!({ "path": "." })),
+        ("list_sessions", json!({})),
+        ("mcp_prompt_get", json!({ "server": "notes", "name": "sum" })),
+        ("mcp_resource_list", json!({ "server": "notes" })),
+        ("mcp_resource_read", json!({ "server": "notes", "uri": "notes://today" })),
+        ("read_file", json!({ "path": "a.txt" })),
+        (
+            "register_mcp_server",
+            json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] }),
+        ),
+        ("shell", json!({ "command": ["echo", "done"] })),
+        ("shell_command", json!({ "command": "echo done" })),
+        ("tool_search", json!({ "query": "file" })),
+        ("write_file", json!({ "path": "b.txt", "content": "text" })),
+        ("write_stdin", json!({ "session_id": process, "chars": "x\n", "wait_for": "x" })),
+    ])
+}
+
+/// A pipeline over all tools, in a folder of its own.
+struct SweepHost {
+    pipeline: Pipeline,
+    session: Session,
+    process: u32,
+    _folder: tempfile::TempDir,
+}
+
+impl SweepHost {
+    fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.txt"), "one\ntwo\n").unwrap();
+        let pipeline = Pipeline::new(all_tools()).mode(Mode::Bypass).rules(rules);
+        let servers = ServerManager::for_pipeline(&pipeline);
+        let notes = ServerCommand::new("sh", ["-c", SERVER]);
+        servers.add(ServerConfig::new("notes", notes).unwrap()).unwrap();
+        let session = Session::new("sweep")
+            .with_service(Workspace::open([folder.path()]).unwrap())
+            .with_service(servers);
+        let process = start_process(&session, folder.path());
+        Self { pipeline, session, process, _folder: folder }
+    }
+
+    async fn call(&self, call: Call<'_>) -> Outcome {
+        self.pipeline.call(&self.session, call).await
+    }
+}
+
+fn all_tools() -> Registry {
+    let registry = Registry::linked().unwrap();
+    assert!(registry.len() >= 16);
+    registry
+}
+
+/// Starts a command that waits for input.
+fn start_process(session: &Session, folder: &Path) -> u32 {
+    let command = BackgroundCommand::new("cat", ["-"]).terminal(true).current_dir(folder);
+    session.extension::<BackgroundProcesses>().spawn(&command).unwrap().id()
+}
+
+/// Returns the arguments of the successful call of each tool; fails for a tool without one.
+fn swept_calls(process: u32) -> BTreeMap<String, Value> {
+    let calls = successful_calls(process);
+    let named: BTreeSet<&str> = calls.keys().copied().collect();
+    let registry = all_tools();
+    let linked: BTreeSet<&str> =
+        registry.definitions().map(|definition| definition.name.as_str()).collect();
+    assert_eq!(named, linked, "each tool has a row in `successful_calls`, and each row a tool");
+    calls.into_iter().map(|(name, args)| (name.to_owned(), args)).collect()
+}
+
+fn kind(outcome: &Outcome) -> Option<ErrorKind> {
+    outcome.result.as_ref().err().map(tool_sdk::ToolError::kind)
+}
+
+// F175: success.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tool_succeeds() {
+    // Each in a folder of its own, because some change files or end processes.
+    for tool in swept_calls(0).into_keys() {
+        let host = SweepHost::new([]);
+        let arguments = swept_calls(host.process)[&tool].clone();
+        let outcome = host.call(Call::new(tool.clone(), arguments)).await;
+        assert!(outcome.result.is_ok(), "{tool}: {}", outcome.text());
+    }
+}
+
+// F38, F175: bad arguments are refused with a suggestion, and nothing runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tool_refuses_bad_arguments() {
+    let host = SweepHost::new([]);
+    for (tool, arguments) in swept_calls(host.process) {
+        let mut unknown = arguments.clone();
+        unknown["no_such_argument"] = 1.into();
+        let mut wrong = arguments.clone();
+        wrong.as_object_mut().unwrap().values_mut().for_each(|value| *value = json!({ "a": [] }));
+        let is_without = arguments.as_object().unwrap().is_empty();
+        let cases = [unknown.to_string(), wrong.to_string(), "{".to_owned(), "[]".to_owned()];
+        for case in cases.iter().filter(|case| !(is_without && *case == "{}")) {
+            let mut events = host.pipeline.subscribe();
+            let outcome = host.call(Call::new(tool.clone(), case.as_str())).await;
+            assert_eq!(kind(&outcome), Some(ErrorKind::InvalidArgs), "{tool} {case}");
+            let error = outcome.result.unwrap_err();
+            assert!(error.suggestion().is_some(), "{tool} {case}: {error}");
+            assert!(!has_started(&mut events), "{tool} {case}");
+        }
+    }
+}
+
+// F175: a rule that denies the tool holds, in every mode, and nothing runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tool_obeys_a_rule_that_denies_it() {
+    for tool in swept_calls(0).into_keys() {
+        let host = SweepHost::new([Rule::new(Action::Deny, tool.as_str(), "*")]);
+        let arguments = swept_calls(host.process)[&tool].clone();
+        let mut events = host.pipeline.subscribe();
+        let outcome = host.call(Call::new(tool.clone(), arguments)).await;
+        assert_eq!(kind(&outcome), Some(ErrorKind::Denied), "{tool}: {}", outcome.text());
+        assert!(!has_started(&mut events), "{tool}");
+    }
+}
+
+// F57, F175: a cancelled call ends as aborted: before it starts, and when it has started.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tool_ends_when_its_call_is_cancelled() {
+    for tool in swept_calls(0).into_keys() {
+        let host = SweepHost::new([]);
+        let arguments = swept_calls(host.process)[&tool].clone();
+        let token = CancellationToken::new();
+        token.cancel();
+        let mut events = host.pipeline.subscribe();
+        let call = Call::new(tool.clone(), arguments.clone()).cancelled_by(token);
+        let outcome = host.call(call).await;
+        assert_eq!(kind(&outcome), Some(ErrorKind::Aborted), "{tool}: {}", outcome.text());
+        assert!(!has_started(&mut events), "{tool}");
+
+        // The call is cancelled as soon as the tool has started. A tool may be done before that.
+        let token = CancellationToken::new();
+        let mut events = host.pipeline.subscribe();
+        let call = Call::new(tool.clone(), arguments).cancelled_by(token.clone());
+        let cancelling = async {
+            while let Some(event) = events.recv().await {
+                if matches!(event.kind, EventKind::Started { .. }) {
+                    return token.cancel();
+                }
+            }
+        };
+        let (outcome, ()) = tokio::join!(host.call(call), cancelling);
+        let end = kind(&outcome);
+        assert!(matches!(end, None | Some(ErrorKind::Aborted)), "{tool}: {}", outcome.text());
+    }
+}
+
+fn has_started(events: &mut tool_sdk::Subscription) -> bool {
+    std::iter::from_fn(|| events.try_recv())
+        .any(|event| matches!(event.kind, EventKind::Started { .. }))
+}
