@@ -228,7 +228,8 @@ pub mod hook {
 pub mod event {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
+        Artifact, CallEvents, CallFailure, CallUpdate, EventKind, EventSeverity, MaskedArguments,
+        Subscription, ToolEvent,
     };
 }
 
@@ -236,6 +237,12 @@ pub mod event {
 pub mod audit {
     #[doc(inline)]
     pub use tool_sdk_core::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
+}
+
+/// The history of calls, and where it is kept.
+pub mod history {
+    #[doc(inline)]
+    pub use tool_sdk_core::{CallRecord, CallStatus, MemorySessionStore, SessionStore};
 }
 
 /// Confined access to files below the folders that a session may use.
@@ -255,8 +262,8 @@ pub mod workspace {
 pub use self::workspace::*;
 #[doc(hidden)]
 pub use self::{
-    arguments::*, audience::*, audit::*, definition::*, environment::*, event::*, hook::*,
-    limits::*, permission::*,
+    arguments::*, audience::*, audit::*, definition::*, environment::*, event::*, history::*,
+    hook::*, limits::*, permission::*,
 };
 
 #[cfg(feature = "cli")]

@@ -28,6 +28,7 @@ mod scheduler;
 mod schema;
 mod schema_files;
 mod schema_lock;
+mod session_store;
 mod sha256;
 
 mod private_file;
@@ -68,7 +69,7 @@ pub use self::permission::{
     PendingRequest, Rule, RuleConfig, RuleScope, RulesConfig, Ruleset, ScriptedApprover,
     StoredGrant, StoredGrants, approval_channel,
 };
-pub use self::pipeline::{CheckOutcome, MissingService, Pipeline};
+pub use self::pipeline::{CallEvents, CallUpdate, CheckOutcome, MissingService, Pipeline};
 pub use self::principal::Principal;
 pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;
@@ -79,6 +80,7 @@ pub use self::registry::{
 };
 pub use self::risk::{Risk, RiskClass};
 pub use self::schema::{Schema, SchemaError};
+pub use self::session_store::{CallRecord, CallStatus, MemorySessionStore, SessionStore};
 #[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
 pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
@@ -114,6 +116,7 @@ pub mod internal {
         with_encoded_refs, with_local_refs, without_remote_refs,
     };
     pub use crate::schema_files::{SchemaFileChange, SchemaFileState, compare_schema_files};
+    pub use crate::session_store::DynSessionStore;
     pub use crate::sha256::{sha256_hex, to_hex};
     pub use crate::tool::args::{ArgChecks, parse_text};
     pub use crate::tool::{ExternalArgNames, check_strict, check_unambiguous, closest_name};

@@ -11,17 +11,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::queue::EventQueue;
+use super::queue::{EventFilter, EventQueue};
 use super::{EventCall, EventKind, Subscription, ToolEvent};
 use crate::call::CallId;
 
 /// Where events are published.
 #[derive(Default)]
 pub(crate) struct EventBus {
-    /// The number of subscribers to all calls.
+    /// The number of subscribers to the steps of calls.
     subscribers: AtomicUsize,
-    /// The number of subscribers to single calls.
-    call_subscribers: AtomicUsize,
+    /// The number of subscribers to what tools report while they run, and nothing else.
+    message_subscribers: AtomicUsize,
     closed: AtomicBool,
     queues: Mutex<Queues>,
 }
@@ -45,14 +45,14 @@ impl Queues {
 }
 
 impl EventBus {
-    /// Whether there is a subscriber to all calls.
+    /// Whether there is a subscriber to the steps of calls.
     pub(crate) fn has_subscribers(&self) -> bool {
         self.subscribers.load(Ordering::Relaxed) > 0
     }
 
     /// Whether there is a subscriber to signals of running tools.
     pub(crate) fn has_signal_subscribers(&self) -> bool {
-        self.has_subscribers() || self.call_subscribers.load(Ordering::Relaxed) > 0
+        self.has_subscribers() || self.message_subscribers.load(Ordering::Relaxed) > 0
     }
 
     /// Publishes an event of a call whose pending event has the number `pending`, or 0; returns
@@ -79,20 +79,25 @@ impl EventBus {
 
     /// Subscribes to what happens to all calls.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Subscription {
-        self.add_subscriber(None)
+        self.add_subscriber(EventFilter::AllCalls)
+    }
+
+    /// Subscribes to what happens to one call, until the subscription is dropped.
+    pub(crate) fn subscribe_to_call(self: &Arc<Self>, call: &CallId) -> Subscription {
+        self.add_subscriber(EventFilter::OneCall(call.clone()))
     }
 
     /// Subscribes to the signals of one call, until the subscription is dropped.
     pub(crate) fn subscribe_to(self: &Arc<Self>, call: &CallId) -> Subscription {
-        self.add_subscriber(Some(call.clone()))
+        self.add_subscriber(EventFilter::Messages(call.clone()))
     }
 
-    fn add_subscriber(self: &Arc<Self>, only: Option<CallId>) -> Subscription {
+    fn add_subscriber(self: &Arc<Self>, filter: EventFilter) -> Subscription {
         let wakeup = Arc::<Notify>::default();
         let mut queues = self.lock_queues();
-        self.subscriber_counter(only.as_ref()).fetch_add(1, Ordering::Relaxed);
+        self.subscriber_counter(&filter).fetch_add(1, Ordering::Relaxed);
         let first_seq = queues.next_seq;
-        queues.queues.push(EventQueue::new(Arc::clone(&wakeup), first_seq, only));
+        queues.queues.push(EventQueue::new(Arc::clone(&wakeup), first_seq, filter));
         drop(queues);
         Subscription::new(wakeup, Arc::clone(self))
     }
@@ -102,12 +107,12 @@ impl EventBus {
         let position = queues.queues.iter().position(|queue| Arc::ptr_eq(&queue.wakeup, wakeup));
         if let Some(position) = position {
             let queue = queues.queues.swap_remove(position);
-            self.subscriber_counter(queue.only_call.as_ref()).fetch_sub(1, Ordering::Relaxed);
+            self.subscriber_counter(&queue.filter).fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    fn subscriber_counter(&self, only: Option<&CallId>) -> &AtomicUsize {
-        if only.is_some() { &self.call_subscribers } else { &self.subscribers }
+    fn subscriber_counter(&self, filter: &EventFilter) -> &AtomicUsize {
+        if filter.wants_steps() { &self.subscribers } else { &self.message_subscribers }
     }
 
     /// Takes the next event of a subscriber.

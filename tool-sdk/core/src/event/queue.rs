@@ -27,8 +27,34 @@ pub(super) struct EventQueue {
     open_calls: usize,
     /// The sequence numbers of dropped pending events, of calls that are still open.
     dropped_pending: HashSet<u64>,
-    /// The only call whose signals the subscriber wants.
-    pub(super) only_call: Option<CallId>,
+    /// Which events the subscriber wants.
+    pub(super) filter: EventFilter,
+}
+
+/// Which events a subscriber wants.
+#[derive(Clone, Debug)]
+pub(super) enum EventFilter {
+    /// The events of all calls.
+    AllCalls,
+    /// The events of one call.
+    OneCall(CallId),
+    /// What the tool of one call reports while it runs, without the steps of the call.
+    Messages(CallId),
+}
+
+impl EventFilter {
+    fn accepts(&self, event: &ToolEvent) -> bool {
+        match self {
+            Self::AllCalls => true,
+            Self::OneCall(call) => *call == event.call,
+            Self::Messages(call) => *call == event.call && event.kind.is_message(),
+        }
+    }
+
+    /// Whether the subscriber wants the steps of calls.
+    pub(super) const fn wants_steps(&self) -> bool {
+        !matches!(self, Self::Messages(_))
+    }
 }
 
 /// The class of an event; each class has its own limit.
@@ -67,7 +93,7 @@ impl EventClass {
 }
 
 impl EventQueue {
-    pub(super) fn new(wakeup: Arc<Notify>, first_seq: u64, only_call: Option<CallId>) -> Self {
+    pub(super) fn new(wakeup: Arc<Notify>, first_seq: u64, filter: EventFilter) -> Self {
         Self {
             wakeup,
             events: VecDeque::new(),
@@ -75,13 +101,13 @@ impl EventQueue {
             first_seq,
             open_calls: 0,
             dropped_pending: HashSet::new(),
-            only_call,
+            filter,
         }
     }
 
     /// Whether the subscriber wants the event.
     pub(super) fn wants(&self, event: &ToolEvent) -> bool {
-        self.only_call.as_ref().is_none_or(|only| *only == event.call && event.kind.is_message())
+        self.filter.accepts(event)
     }
 
     /// Queues an event of a call whose pending event has the number `pending`, or counts it as
@@ -135,7 +161,7 @@ impl EventQueue {
 
     /// Whether more events may follow after the pipeline is closed: the end of an open call.
     pub(super) fn expects_more(&self) -> bool {
-        self.open_calls > 0 || self.only_call.is_some()
+        self.open_calls > 0 || !self.filter.wants_steps()
     }
 
     pub(super) fn contains(&self, wanted: impl Fn(&EventKind) -> bool) -> bool {

@@ -25,6 +25,7 @@ mod authorize;
 mod blocking_jobs;
 mod builder;
 mod closing;
+mod call_events;
 mod denial;
 mod execute;
 mod finish;
@@ -57,6 +58,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 
+pub use self::call_events::{CallEvents, CallUpdate};
 use self::inner::PipelineInner;
 use self::invocation::Invocation;
 pub use self::setup::MissingService;
@@ -155,6 +157,12 @@ impl Pipeline {
         self.inner.bus.subscribe_to(call)
     }
 
+    /// Subscribes to all events of one call.
+    #[doc(hidden)]
+    pub fn subscribe_to_call(&self, call: &CallId) -> Subscription {
+        self.inner.bus.subscribe_to_call(call)
+    }
+
     /// Changes the mode; open approval requests are evaluated again.
     pub fn set_mode(&self, mode: Mode) {
         self.inner.toolset.set_mode(mode);
@@ -177,6 +185,17 @@ impl Pipeline {
     #[must_use]
     pub fn pending_approvals(&self) -> Vec<Arc<ApprovalRequest>> {
         self.inner.pending_approvals.open_requests()
+    }
+
+    /// Returns the open approval requests of the sessions that satisfy `is_wanted`, the oldest
+    /// first.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn pending_approvals_of(
+        &self,
+        is_wanted: impl Fn(&Session) -> bool,
+    ) -> Vec<Arc<ApprovalRequest>> {
+        self.inner.pending_approvals.open_requests_of(is_wanted)
     }
 
     /// Answers an approval request by its id.
@@ -300,6 +319,47 @@ impl Pipeline {
     /// Panics outside a tokio runtime with its timer, once a tool or a hook waits for something.
     pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
         run_call(&self.inner, session, &call, None).await
+    }
+
+    /// Runs one call through all stages in a task of its own, and returns its events as they
+    /// happen, ended by the outcome.
+    ///
+    /// A slow reader never blocks the tool: it loses progress events first, then other events of
+    /// the running call, which [`EventKind::Lost`](crate::EventKind::Lost) counts; the terminal
+    /// event and the outcome are never lost. Dropping the events cancels the call.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::event::CallUpdate;
+    /// use tool_sdk::{Call, Pipeline, Registry, Session, tool, tools};
+    ///
+    /// /// Say hello.
+    /// #[tool(read)]
+    /// fn hello() -> &'static str {
+    ///     "hello"
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let pipeline = Pipeline::new(Registry::builder().add(tools![hello]).build()?);
+    /// let mut events = pipeline.call_with_events(Session::default(), Call::new("hello", "{}"));
+    /// while let Some(update) = events.next().await {
+    ///     match update {
+    ///         CallUpdate::Event(event) => println!("{}", event.tool.name),
+    ///         CallUpdate::Finished(outcome) => assert_eq!(outcome.text(), "hello"),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn call_with_events(&self, session: Session, call: Call<'static>) -> CallEvents {
+        CallEvents::start(self.clone(), session, call)
     }
 
     /// Runs one call of a batch, whose `scheduler` decides when it may run.

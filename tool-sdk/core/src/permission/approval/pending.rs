@@ -149,6 +149,16 @@ impl PendingApprovals {
         self.lock_state().requests.iter().map(|entry| Arc::clone(&entry.request)).collect()
     }
 
+    /// Returns the open requests of the sessions that satisfy `is_wanted`, the oldest first.
+    pub(crate) fn open_requests_of(
+        &self,
+        is_wanted: impl Fn(&Session) -> bool,
+    ) -> Vec<Arc<ApprovalRequest>> {
+        let state = self.lock_state();
+        let wanted = state.requests.iter().filter(|entry| is_wanted(&entry.session));
+        wanted.map(|entry| Arc::clone(&entry.request)).collect()
+    }
+
     /// Returns a receiver that changes whenever an open request could be allowed by now.
     pub(crate) fn policy_changes(&self) -> watch::Receiver<u64> {
         self.policy_changes.subscribe()

@@ -1,0 +1,252 @@
+//! The history of calls: what a session called, and how each call ended.
+//!
+//! Surfaces that show history write to a [`SessionStore`]; [`MemorySessionStore`] keeps the last
+//! calls until the program ends.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One call in the history of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "surfaces construct records")]
+pub struct CallRecord {
+    /// The id of the call.
+    pub call: String,
+    /// The id of the session.
+    pub session: String,
+    /// The user of the session, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The name of the tool, as it was called.
+    pub tool: String,
+    /// The arguments, sensitive values masked.
+    pub arguments: Value,
+    /// The request that led to the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// How far the call is.
+    pub status: CallStatus,
+    /// When the call started.
+    #[serde(with = "unix_millis", rename = "started_at_ms")]
+    pub started_at: SystemTime,
+    /// How long it took, in milliseconds, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+    /// What the client got: the result, or the problem. Absent while the call runs, and for
+    /// results over the limit of the surface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Value>,
+}
+
+/// How far a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallStatus {
+    /// It runs, or waits for an approval.
+    Running,
+    /// The tool returned a result.
+    Completed,
+    /// It failed or was denied.
+    Failed,
+    /// It was cancelled.
+    Aborted,
+    /// Its time limit was exceeded.
+    TimedOut,
+}
+
+/// Keeps the history of sessions.
+///
+/// A failed method is reported to the host and never fails a call.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::SystemTime;
+/// use tool_sdk::{CallRecord, CallStatus, MemorySessionStore, SessionStore};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let store = MemorySessionStore::default();
+/// let call = CallRecord {
+///     call: "c1".to_owned(),
+///     session: "s1".to_owned(),
+///     user: None,
+///     tool: "hello".to_owned(),
+///     arguments: serde_json::json!({}),
+///     request: None,
+///     status: CallStatus::Running,
+///     started_at: SystemTime::now(),
+///     elapsed_ms: None,
+///     response: None,
+/// };
+/// store.save_call(call.clone()).await?;
+/// store.save_call(CallRecord { status: CallStatus::Completed, ..call }).await?;
+/// assert_eq!(store.list_calls("s1").await?.len(), 1);
+/// assert!(store.list_calls("s2").await?.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// # })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub trait SessionStore: Send + Sync + 'static {
+    /// Saves a call, in place of an earlier record with the same id.
+    fn save_call(&self, record: CallRecord) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Returns the call with this id.
+    fn find_call(&self, call: &str) -> impl Future<Output = io::Result<Option<CallRecord>>> + Send;
+
+    /// Returns the calls of a session, the oldest first.
+    fn list_calls(&self, session: &str)
+    -> impl Future<Output = io::Result<Vec<CallRecord>>> + Send;
+
+    /// Removes the calls of a session.
+    fn remove_session(&self, session: &str) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// A [`SessionStore`] behind a pointer; implemented for every store.
+#[doc(hidden)]
+pub trait DynSessionStore: Send + Sync + 'static {
+    fn save_call(&self, record: CallRecord) -> BoxFuture<'_, io::Result<()>>;
+    fn find_call<'a>(&'a self, call: &'a str) -> BoxFuture<'a, io::Result<Option<CallRecord>>>;
+    fn list_calls<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<Vec<CallRecord>>>;
+    fn remove_session<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<()>>;
+}
+
+impl<S: SessionStore> DynSessionStore for S {
+    fn save_call(&self, record: CallRecord) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(SessionStore::save_call(self, record))
+    }
+
+    fn find_call<'a>(&'a self, call: &'a str) -> BoxFuture<'a, io::Result<Option<CallRecord>>> {
+        Box::pin(SessionStore::find_call(self, call))
+    }
+
+    fn list_calls<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<Vec<CallRecord>>> {
+        Box::pin(SessionStore::list_calls(self, session))
+    }
+
+    fn remove_session<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(SessionStore::remove_session(self, session))
+    }
+}
+
+/// Keeps the last calls of all sessions in memory.
+pub struct MemorySessionStore {
+    calls: Mutex<VecDeque<CallRecord>>,
+    max_calls: usize,
+}
+
+impl MemorySessionStore {
+    /// How many calls are kept by default.
+    pub const DEFAULT_MAX_CALLS: usize = 1000;
+
+    /// Returns a store that keeps the last `max_calls` calls, at least one.
+    #[must_use]
+    pub fn new(max_calls: usize) -> Self {
+        Self { calls: Mutex::default(), max_calls: max_calls.max(1) }
+    }
+
+    /// A poisoned lock still guards whole records: no operation panics half-way.
+    fn lock_calls(&self) -> MutexGuard<'_, VecDeque<CallRecord>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemorySessionStore {
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_MAX_CALLS)
+    }
+}
+
+impl fmt::Debug for MemorySessionStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemorySessionStore").field("calls", &self.lock_calls().len()).finish()
+    }
+}
+
+impl SessionStore for MemorySessionStore {
+    async fn save_call(&self, record: CallRecord) -> io::Result<()> {
+        let mut calls = self.lock_calls();
+        // A call that ends was mostly saved not long ago.
+        match calls.iter_mut().rev().find(|it| it.call == record.call) {
+            Some(earlier) => *earlier = record,
+            None => {
+                if calls.len() == self.max_calls {
+                    calls.pop_front();
+                }
+                calls.push_back(record);
+            }
+        }
+        Ok(())
+    }
+
+    async fn find_call(&self, call: &str) -> io::Result<Option<CallRecord>> {
+        Ok(self.lock_calls().iter().rev().find(|it| it.call == call).cloned())
+    }
+
+    async fn list_calls(&self, session: &str) -> io::Result<Vec<CallRecord>> {
+        Ok(self.lock_calls().iter().filter(|it| it.session == session).cloned().collect())
+    }
+
+    async fn remove_session(&self, session: &str) -> io::Result<()> {
+        self.lock_calls().retain(|it| it.session != session);
+        Ok(())
+    }
+}
+
+mod unix_millis {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+        Ok(UNIX_EPOCH + Duration::from_millis(u64::deserialize(from)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(call: &str, session: &str) -> CallRecord {
+        CallRecord {
+            call: call.to_owned(),
+            session: session.to_owned(),
+            user: None,
+            tool: "t".to_owned(),
+            arguments: Value::Null,
+            request: None,
+            status: CallStatus::Running,
+            started_at: SystemTime::UNIX_EPOCH,
+            elapsed_ms: None,
+            response: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn keeps_the_last_calls_and_replaces_records_of_the_same_call() {
+        let store = MemorySessionStore::new(2);
+        for call in ["a", "b", "c"] {
+            store.save_call(record(call, "s")).await.unwrap();
+        }
+        let ended = CallRecord { status: CallStatus::Completed, ..record("b", "s") };
+        store.save_call(ended).await.unwrap();
+        let kept = store.list_calls("s").await.unwrap();
+        assert_eq!(kept.iter().map(|it| &*it.call).collect::<Vec<_>>(), ["b", "c"]);
+        assert_eq!(store.find_call("b").await.unwrap().unwrap().status, CallStatus::Completed);
+        assert_eq!(store.find_call("a").await.unwrap(), None);
+        store.remove_session("s").await.unwrap();
+        assert!(store.list_calls("s").await.unwrap().is_empty());
+    }
+}
