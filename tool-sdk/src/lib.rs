@@ -281,10 +281,26 @@ pub mod mcp {
     #[cfg(feature = "mcp")]
     #[doc(inline)]
     pub use tool_sdk_http::{
-        HttpListener, HttpOptions, InvalidToken, Token, UnixSocket, router, serve_http,
+        HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope, TokenScopes,
+        TokenVerifier, UnixSocket, UnknownScope, router, serve_http,
     };
     #[doc(inline)]
     pub use tool_sdk_mcp::*;
+}
+/// One HTTP server for the tools of a pipeline: REST, OpenAPI, live events, approvals, metrics, and
+/// the Model Context Protocol.
+///
+/// [`serve`](http::serve) listens; [`router`](http::router) returns the routes, for hosts with a
+/// server of their own.
+#[cfg(feature = "http")]
+pub mod http {
+    #[doc(inline)]
+    pub use tool_sdk_http::rest::{ClientProfile, RestOptions, router, serve};
+    #[doc(inline)]
+    pub use tool_sdk_http::{
+        HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope, TokenScopes,
+        TokenVerifier, UnixSocket, UnknownScope,
+    };
 }
 #[cfg(feature = "process")]
 #[doc(inline)]

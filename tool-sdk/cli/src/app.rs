@@ -278,6 +278,8 @@ impl App {
             Some(("setup", sub)) => {
                 setup::run(program, settings, &args::option_levels(matches), sub, io)
             }
+            #[cfg(feature = "http")]
+            Some(("token", sub)) => super::token::run(settings, sub, io),
             _ => Err(CommandError::usage("a command is missing")
                 .hint(format_args!("try `{program} --help`"))),
         }

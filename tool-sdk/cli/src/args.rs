@@ -114,8 +114,19 @@ pub(super) fn program_command(program: &str) -> Command {
             .subcommands(mcp::build_command(program))
             .subcommands(serve::build_command())
             .subcommands(setup::build_command(program))
-            .subcommands([shell_files::completions_command(program), shell_files::man_command()]),
+            .subcommands([shell_files::completions_command(program), shell_files::man_command()])
+            .subcommands(token_command()),
     )
+}
+
+#[cfg(feature = "http")]
+fn token_command() -> Option<Command> {
+    Some(super::token::build_command())
+}
+
+#[cfg(not(feature = "http"))]
+fn token_command() -> Option<Command> {
+    None
 }
 
 /// The hint of a command that the program is built without.

@@ -18,6 +18,8 @@
 //!   approvals  list [--json] | revoke ID
 //!   rules   list [--scope S] [--json]
 //!   serve   mcp [--http ADDR | --http unix:PATH]
+//!           http [ADDR | PORT | unix:PATH]
+//!   token   create --scope S… [--principal NAME] [--json] | list [--json] | revoke ID
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
 //!           add NAME --url URL | import [CLIENT | FILE]
@@ -80,6 +82,8 @@ mod serve;
 #[cfg(not(feature = "mcp"))]
 #[path = "serve_disabled.rs"]
 mod serve;
+#[cfg(feature = "http")]
+mod serve_http;
 mod settings;
 #[cfg(feature = "mcp")]
 mod setup;
@@ -93,6 +97,10 @@ mod style;
 mod terminal;
 #[cfg(test)]
 mod test_support;
+#[cfg(feature = "http")]
+mod token;
+#[cfg(feature = "http")]
+mod token_file;
 mod tool_args;
 #[cfg(unix)]
 mod tty;

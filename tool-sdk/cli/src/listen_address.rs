@@ -47,19 +47,22 @@ fn parse_socket_address(text: &str) -> Option<SocketAddr> {
     }
 }
 
-/// Formats the URL for clients.
+/// Formats the URL of the MCP endpoint for clients.
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => write!(f, "http://{address}/mcp"),
-            Self::Unix(path) => {
-                write!(f, "{UNIX_PREFIX}{}, as http://localhost/mcp", path.display())
-            }
-        }
+        write!(f, "{}/mcp", self.base_url())
     }
 }
 
 impl ListenAddress {
+    /// Returns the URL of the server for clients.
+    pub(super) fn base_url(&self) -> String {
+        match self {
+            Self::Tcp(address) => format!("http://{address}"),
+            Self::Unix(path) => format!("{UNIX_PREFIX}{}, as http://localhost", path.display()),
+        }
+    }
+
     /// Whether only this machine can connect.
     pub(super) fn is_local(&self) -> bool {
         match self {

@@ -55,8 +55,19 @@ pub(super) fn build_command() -> Option<Command> {
             .about("Serve the tools to other programs")
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .subcommand(args::with_globals(mcp)),
+            .subcommand(args::with_globals(mcp))
+            .subcommands(http_command().map(args::with_globals)),
     )
+}
+
+#[cfg(feature = "http")]
+fn http_command() -> Option<Command> {
+    Some(super::serve_http::build_command())
+}
+
+#[cfg(not(feature = "http"))]
+fn http_command() -> Option<Command> {
+    None
 }
 
 pub(super) fn run(
@@ -66,10 +77,28 @@ pub(super) fn run(
     serve: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
-    let Some((_, matches)) = serve.subcommand() else {
-        return Err(CommandError::usage("the name of a protocol is missing")
-            .hint(format_args!("try `{program} serve --help`")));
+    let served = match serve.subcommand() {
+        #[cfg(feature = "http")]
+        Some(("http", matches)) => super::serve_http::run(app, program, settings, matches, io)?,
+        Some((_, matches)) => serve_mcp(app, program, settings, matches, io)?,
+        None => {
+            return Err(CommandError::usage("the name of a protocol is missing")
+                .hint(format_args!("try `{program} serve --help`")));
+        }
     };
+    served.map(|()| 0).map_err(|error| {
+        CommandError::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
+    })
+}
+
+/// Serves MCP until the transport closes.
+fn serve_mcp(
+    app: &App,
+    program: &str,
+    settings: &Settings,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result<io::Result<()>> {
     settings.check_broad_roots(program, "served", io)?;
     // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
@@ -86,7 +115,7 @@ pub(super) fn run(
         .with_instructions(describe_settings(settings))
         .with_client_approvals(settings.prompt_mode != PromptMode::NoInput)
         .with_session_setup(move |session| readable.attach_to(session));
-    let served = match matches.get_one::<ListenAddress>(HTTP) {
+    match matches.get_one::<ListenAddress>(HTTP) {
         Some(endpoint) => {
             let own = &settings.serve;
             let token = choose_token(endpoint, own.is_empty(), settings, io)?;
@@ -101,7 +130,7 @@ pub(super) fn run(
                 let serving = start_http(server, endpoint, token, http, settings, io).await?;
                 serve_and_connect(serving, &servers, &patterns, io).await
             };
-            run_loop::block_on(serve_until_interrupted(serving, &pipeline, &shutdown))?
+            run_loop::block_on(serve_until_interrupted(serving, &pipeline, &shutdown))
         }
         None => {
             if io.stdin_is_terminal {
@@ -117,12 +146,9 @@ pub(super) fn run(
             let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
             run_loop::block_on_current_thread(serve_until_interrupted(
                 serving, &pipeline, &shutdown,
-            ))?
+            ))
         }
-    };
-    served.map(|()| 0).map_err(|error| {
-        CommandError::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
-    })
+    }
 }
 
 /// Describes for clients what the tools act on and what restricts them, also where nothing does.
@@ -146,7 +172,7 @@ fn describe_settings(settings: &Settings) -> String {
 
 /// Connects to the configured servers, and serves. Servers that connect within the head start are
 /// available from the beginning; later ones are announced to clients by `list_changed`.
-async fn serve_and_connect(
+pub(super) async fn serve_and_connect(
     serving: impl Future<Output = io::Result<()>>,
     servers: &ConfiguredServers,
     patterns: &UnmatchedPatterns,
@@ -180,23 +206,14 @@ async fn start_http(
     if let Some(names) = principals::describe_allowed_hosts(own, &endpoint) {
         io.print_stderr(style::sanitize_text(&names));
     }
-    if let ServerToken::Generated(token, place) = &token {
-        match place {
-            Some(place) => {
-                let path = write_token_file(token, place, &endpoint).map_err(io::Error::other)?;
-                io.print_stderr(style::sanitize_text(&format!(
-                    "the token is in {}",
-                    path.display()
-                )));
-            }
-            None => io.print_stderr(format_args!("the token is {}", token.reveal())),
-        }
+    if let Some(line) = token.describe(&endpoint)? {
+        io.print_stderr(style::sanitize_text(&line));
     }
     Ok(serve_http(&server, listener, principals::allow_hosts(http, own, endpoint.port())))
 }
 
 /// Removes the tools that register servers.
-fn remove_registration_tools(tools: &Toolset) {
+pub(super) fn remove_registration_tools(tools: &Toolset) {
     let view = tools.view();
     let all = view.tools().map(|tool| tool.definition());
     for it in all.filter(|it| it.category.as_deref() == Some(SERVERS)) {
@@ -207,7 +224,7 @@ fn remove_registration_tools(tools: &Toolset) {
 }
 
 /// The default token of the server, and how the user learns it.
-enum ServerToken {
+pub(super) enum ServerToken {
     /// From the environment.
     FromEnv(Token),
     /// Generated, and written to a file in this folder, or else printed.
@@ -217,16 +234,28 @@ enum ServerToken {
 }
 
 impl ServerToken {
-    fn as_token(&self) -> &Token {
+    pub(super) fn as_token(&self) -> &Token {
         let (Self::FromEnv(token) | Self::Generated(token, _) | Self::Unused(token)) = self;
         token
+    }
+
+    /// Returns how the user learns a generated token, which is written to its file.
+    pub(super) fn describe(&self, endpoint: &ListenAddress) -> io::Result<Option<String>> {
+        Ok(match self {
+            Self::Generated(token, Some(place)) => {
+                let path = write_token_file(token, place, endpoint).map_err(io::Error::other)?;
+                Some(format!("the token is in {}", path.display()))
+            }
+            Self::Generated(token, None) => Some(format!("the token is {}", token.reveal())),
+            Self::FromEnv(_) | Self::Unused(_) => None,
+        })
     }
 }
 
 /// Returns the token of the environment, or else generates one.
 ///
 /// Fails when other machines can connect and neither the environment nor a principal has a token.
-fn choose_token(
+pub(super) fn choose_token(
     endpoint: &ListenAddress,
     needed: bool,
     settings: &Settings,
@@ -255,7 +284,7 @@ fn choose_token(
 }
 
 /// Returns the folder for the file of a generated token. Tools cannot write there.
-fn token_folder(settings: &Settings) -> Option<PrivateFolder> {
+pub(super) fn token_folder(settings: &Settings) -> Option<PrivateFolder> {
     let mut place = PrivateFolder::new(settings.state_dir.as_ref()?.join("mcp"));
     place.add_writable_roots(&settings.roots);
     Some(place)
@@ -276,7 +305,7 @@ fn write_token_file(
 }
 
 /// Serves until the transport closes, or until a shutdown signal.
-async fn serve_until_interrupted(
+pub(super) async fn serve_until_interrupted(
     serving: impl Future<Output = io::Result<()>>,
     pipeline: &Pipeline,
     shutdown: &CancellationToken,

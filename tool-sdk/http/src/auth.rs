@@ -16,21 +16,41 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tool_sdk_core::Principal;
 
-use super::HttpOptions;
 use super::connection_limiter::ConnectionSlot;
 use super::token::TokenDigest;
+use super::{HttpOptions, Token, TokenIdentity, TokenScope, TokenScopes, TokenVerifier};
 
 /// The headers that a script may send; those that begin with `mcp-` belong to the protocol.
 const REQUEST_HEADERS: [&str; 4] = ["accept", "authorization", "content-type", "last-event-id"];
 
-/// Who sends a request; `None` for clients with the shared token.
+/// Who sends a request; `None` for the owner of the server.
 pub(super) type PrincipalKey = Option<Arc<Principal>>;
 
+/// An authenticated client: who it is, and what its token allows. Requests that passed
+/// [`require_token`] carry it in their extensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HttpCaller {
+    pub(super) principal: PrincipalKey,
+    pub(super) scopes: TokenScopes,
+}
+
+impl HttpCaller {
+    fn new(identity: TokenIdentity) -> Self {
+        Self { principal: identity.principal.map(Arc::new), scopes: identity.scopes }
+    }
+
+    /// Returns the user of the client's sessions.
+    #[cfg(feature = "rest")]
+    pub(super) fn user(&self) -> Option<&str> {
+        self.principal.as_deref().map(Principal::name)
+    }
+}
+
 /// Checks the heads of requests.
-#[derive(Debug)]
 pub(super) struct Authenticator {
-    /// The tokens and their principals; the shared token is first.
-    tokens: Vec<(TokenDigest, PrincipalKey)>,
+    /// The tokens and their owners.
+    tokens: Vec<(TokenDigest, HttpCaller)>,
+    verifier: Option<Arc<dyn TokenVerifier>>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -44,6 +64,8 @@ pub(super) enum HttpRejection {
     Origin,
     /// The token is missing or unknown.
     Token,
+    /// The token does not allow the request.
+    Scope(TokenScope),
     /// All connections of the principal have running requests.
     Connections,
 }
@@ -57,6 +79,11 @@ impl IntoResponse for HttpRejection {
             Self::Origin => {
                 (StatusCode::FORBIDDEN, "this origin may not use the server").into_response()
             }
+            Self::Scope(scope) => (
+                StatusCode::FORBIDDEN,
+                format!("the token has not the scope `{scope}`, which this request needs"),
+            )
+                .into_response(),
             Self::Connections => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 [
@@ -107,12 +134,15 @@ impl Authenticator {
     /// `hosts` are the names under which clients reach the server.
     pub(super) fn new(options: &HttpOptions, mut hosts: Vec<String>) -> Self {
         hosts.extend_from_slice(&options.hosts);
-        let own = options.principals.iter();
-        let own = own.map(|(token, principal)| (token, Some(Arc::new(principal.clone()))));
-        let tokens = [(&options.token, None)].into_iter().chain(own);
-        let tokens =
-            tokens.map(|(token, owner)| (TokenDigest::new(token.reveal()), owner)).collect();
-        Self { tokens, hosts, origins: options.origins.clone() }
+        let digest = |(token, identity): &(Token, TokenIdentity)| {
+            (TokenDigest::new(token.reveal()), HttpCaller::new(identity.clone()))
+        };
+        Self {
+            tokens: options.tokens.iter().map(digest).collect(),
+            verifier: options.verifier.clone(),
+            hosts,
+            origins: options.origins.clone(),
+        }
     }
 
     /// Checks that host and origin are known; `target` is the host in the request line, which
@@ -138,25 +168,39 @@ impl Authenticator {
         }
     }
 
-    /// Returns the principal of the request; `None` for the shared token.
-    fn authenticate(&self, headers: &HeaderMap) -> Result<PrincipalKey, HttpRejection> {
-        self.find_principal(headers).ok_or(HttpRejection::Token)
+    /// Returns the client that the token of the request belongs to.
+    fn authenticate(&self, headers: &HeaderMap) -> Result<HttpCaller, HttpRejection> {
+        self.find_caller(headers).ok_or(HttpRejection::Token)
     }
 
     /// Compares all tokens, so that the time tells nothing about which of them it is.
-    fn find_principal(&self, headers: &HeaderMap) -> Option<PrincipalKey> {
+    fn find_caller(&self, headers: &HeaderMap) -> Option<HttpCaller> {
         let (scheme, token) = HeaderField::of(headers, &AUTHORIZATION).text()?.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
-        let digest = TokenDigest::new(token.trim());
-        let mut found = None;
-        for (known, owner) in &self.tokens {
+        let (digest, mut found) = (TokenDigest::new(token.trim()), None);
+        for (known, caller) in &self.tokens {
             if known.matches(&digest) {
-                found = Some(owner.clone());
+                found = Some(caller);
             }
         }
-        found
+        match found {
+            Some(caller) => Some(caller.clone()),
+            None => Some(HttpCaller::new(self.verifier.as_ref()?.verify_token(token.trim())?)),
+        }
+    }
+
+    /// Whether a bearer of another token may answer the approval requests of `principal`.
+    #[cfg(feature = "rest")]
+    pub(super) fn has_approver(&self, principal: &PrincipalKey) -> bool {
+        let user = principal.as_deref().map(Principal::name);
+        let answers = |caller: &HttpCaller| {
+            caller.scopes.contains(TokenScope::Administration)
+                || caller.scopes.contains(TokenScope::Approvals) && caller.user() == user
+        };
+        self.tokens.iter().any(|(_, caller)| answers(caller))
+            || self.verifier.as_ref().is_some_and(|it| it.has_approver(principal.as_deref()))
     }
 }
 
@@ -204,22 +248,33 @@ pub(super) async fn require_token(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let owner = match authenticator.authenticate(request.headers()) {
-        Ok(owner) => owner,
+    let caller = match authenticator.authenticate(request.headers()) {
+        Ok(caller) => caller,
         Err(refused) => return refused.into_response(),
     };
     let slot = request.extensions().get::<Arc<ConnectionSlot>>().cloned();
     if let Some(slot) = &slot
-        && slot.mark_authenticated(&owner).is_err()
+        && slot.mark_authenticated(&caller.principal).is_err()
     {
         return HttpRejection::Connections.into_response();
     }
-    if let Some(principal) = owner {
+    if let Some(principal) = caller.principal.clone() {
         request.extensions_mut().insert(principal);
     }
+    request.extensions_mut().insert(caller);
     match slot {
         Some(slot) => slot.track_response(next.run(slot.track_request(request)).await),
         None => next.run(request).await,
+    }
+}
+
+/// Refuses requests whose token may not call tools.
+pub(super) async fn require_tools_scope(request: Request, next: Next) -> Response {
+    match request.extensions().get::<HttpCaller>() {
+        Some(caller) if !caller.scopes.contains(TokenScope::Tools) => {
+            HttpRejection::Scope(TokenScope::Tools).into_response()
+        }
+        _ => next.run(request).await,
     }
 }
 
@@ -304,8 +359,9 @@ mod tests {
             headers.append(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
             guard.authenticate(&headers)
         };
-        assert_eq!(who(ada), Ok(Some(Arc::new(Principal::new("ada")))));
-        assert_eq!(who(TOKEN), Ok(None));
+        let caller = |principal| HttpCaller { principal, scopes: TokenScopes::default() };
+        assert_eq!(who(ada), Ok(caller(Some(Arc::new(Principal::new("ada"))))));
+        assert_eq!(who(TOKEN), Ok(caller(None)));
         assert_eq!(who("bob-0123456789abcdef0123456789abcdef"), Err(HttpRejection::Token));
     }
 }

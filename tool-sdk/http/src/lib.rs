@@ -15,7 +15,10 @@ mod auth;
 mod connection_limiter;
 mod listener;
 mod options;
+#[cfg(feature = "rest")]
+pub mod rest;
 mod router;
+mod scopes;
 mod server;
 #[cfg(unix)]
 mod socket;
@@ -23,10 +26,13 @@ mod socket;
 #[path = "socket_unsupported.rs"]
 mod socket;
 mod token;
+mod token_verifier;
 
 pub use self::listener::HttpListener;
 pub use self::options::HttpOptions;
 pub use self::router::router;
+pub use self::scopes::{TokenScope, TokenScopes, UnknownScope};
 pub use self::server::serve_http;
 pub use self::socket::UnixSocket;
 pub use self::token::{InvalidToken, Token};
+pub use self::token_verifier::{TokenIdentity, TokenVerifier};

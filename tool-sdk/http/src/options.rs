@@ -1,9 +1,12 @@
 //! Who may use an HTTP server, and when it ends.
 
+use std::fmt;
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::Principal;
 
-use super::Token;
+use super::{Token, TokenIdentity, TokenScopes, TokenVerifier};
 
 /// The options of an HTTP server: who may use it.
 ///
@@ -17,10 +20,11 @@ use super::Token;
 /// # let _ = http;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpOptions {
-    pub(super) token: Token,
-    pub(super) principals: Vec<(Token, Principal)>,
+    /// The tokens and their owners; the token of the start is first.
+    pub(super) tokens: Vec<(Token, TokenIdentity)>,
+    pub(super) verifier: Option<Arc<dyn TokenVerifier>>,
     pub(super) hosts: Vec<String>,
     pub(super) origins: Vec<String>,
     pub(super) max_connections: usize,
@@ -31,12 +35,13 @@ impl HttpOptions {
     /// The default of [`max_connections`](Self::max_connections).
     pub const DEFAULT_MAX_CONNECTIONS: usize = 128;
 
-    /// Accepts requests with the token that name a local host, with the port if there is one.
+    /// Accepts requests with the token that name a local host, with the port if there is one. The
+    /// token has the scope `tools` only, so that a client that calls tools cannot approve calls.
     #[must_use]
     pub fn new(token: Token) -> Self {
         Self {
-            token,
-            principals: Vec::new(),
+            tokens: vec![(token, TokenIdentity::default())],
+            verifier: None,
             hosts: Vec::new(),
             origins: Vec::new(),
             max_connections: Self::DEFAULT_MAX_CONNECTIONS,
@@ -44,11 +49,55 @@ impl HttpOptions {
         }
     }
 
-    /// Accepts a principal with a token of its own.
+    /// Accepts a principal with a token of its own, which has the scope `tools`.
     #[must_use]
-    pub fn with_principal(mut self, token: Token, principal: Principal) -> Self {
-        self.principals.push((token, principal));
+    pub fn with_principal(self, token: Token, principal: Principal) -> Self {
+        self.with_principal_scopes(token, principal, TokenScopes::default())
+    }
+
+    /// Accepts a principal with a token of these scopes.
+    #[must_use]
+    pub fn with_principal_scopes(
+        mut self,
+        token: Token,
+        principal: Principal,
+        scopes: impl Into<TokenScopes>,
+    ) -> Self {
+        let scopes = scopes.into();
+        self.tokens.push((token, TokenIdentity { principal: Some(principal), scopes }));
         self
+    }
+
+    /// Accepts a further token of the server's owner, with these scopes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::http::{HttpOptions, Token, TokenScope};
+    ///
+    /// // The first token is for the client that calls tools, the second for the person who approves.
+    /// let options = HttpOptions::new(Token::random()?)
+    ///     .with_token(Token::random()?, TokenScope::Approvals);
+    /// # let _ = options;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_token(mut self, token: Token, scopes: impl Into<TokenScopes>) -> Self {
+        let scopes = scopes.into();
+        self.tokens.push((token, TokenIdentity { principal: None, scopes }));
+        self
+    }
+
+    /// Accepts tokens that `verifier` knows, beside those of the options.
+    #[must_use]
+    pub fn with_token_verifier(mut self, verifier: impl TokenVerifier) -> Self {
+        self.verifier = Some(Arc::new(verifier));
+        self
+    }
+
+    /// Whether several principals use the server.
+    pub(super) fn has_principals(&self) -> bool {
+        self.tokens.iter().any(|(_, identity)| identity.principal.is_some())
     }
 
     /// Accepts requests for this host, as `HOST` or `HOST:PORT`.
@@ -80,5 +129,16 @@ impl HttpOptions {
     pub fn shut_down_on(mut self, token: CancellationToken) -> Self {
         self.shutdown = token;
         self
+    }
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpOptions")
+            .field("tokens", &self.tokens)
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .field("max_connections", &self.max_connections)
+            .finish_non_exhaustive()
     }
 }

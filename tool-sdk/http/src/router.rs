@@ -59,28 +59,46 @@ pub fn router(
     hosts: impl IntoIterator<Item = impl Into<String>>,
 ) -> Router {
     let hosts = hosts.into_iter().map(Into::into).collect();
-    with_checks(mcp_route(server, options), options, hosts)
+    let authenticator = Arc::new(Authenticator::new(options, hosts));
+    with_host_checks(
+        with_token_check(mcp_route(server, options), &authenticator),
+        options,
+        authenticator,
+    )
 }
 
 /// Returns the routes of a server that has no others: every request passes the checks, also one to
 /// another path.
 pub(super) fn whole_router(server: &Server, options: &HttpOptions, hosts: Vec<String>) -> Router {
-    with_checks(mcp_route(server, options).fallback(reject_path), options, hosts)
-}
-
-fn mcp_route(server: &Server, options: &HttpOptions) -> Router {
-    let service = match options.principals.is_empty() {
-        true => server.http_service(),
-        false => server.clone().shared_by_principals().http_service(),
-    };
-    Router::new().route_service(MCP_PATH, service)
-}
-
-/// Adds the checks of host, origin and token. The last layer is the first that a request passes.
-fn with_checks(router: Router, options: &HttpOptions, hosts: Vec<String>) -> Router {
     let authenticator = Arc::new(Authenticator::new(options, hosts));
+    let routes = mcp_route(server, options).fallback(reject_path);
+    with_host_checks(with_token_check(routes, &authenticator), options, authenticator)
+}
+
+/// Returns the route of the MCP endpoint.
+pub(super) fn mcp_route(server: &Server, options: &HttpOptions) -> Router {
+    let service = match options.has_principals() {
+        true => server.clone().shared_by_principals().http_service(),
+        false => server.http_service(),
+    };
+    Router::new()
+        .route_service(MCP_PATH, service)
+        .route_layer(middleware::from_fn(auth::require_tools_scope))
+}
+
+/// Adds the check of the token to routes.
+pub(super) fn with_token_check(router: Router, authenticator: &Arc<Authenticator>) -> Router {
+    router.layer(middleware::from_fn_with_state(Arc::clone(authenticator), auth::require_token))
+}
+
+/// Adds the checks of host and origin, which come before all others. The last layer is the first
+/// that a request passes.
+pub(super) fn with_host_checks(
+    router: Router,
+    options: &HttpOptions,
+    authenticator: Arc<Authenticator>,
+) -> Router {
     router
-        .layer(middleware::from_fn_with_state(Arc::clone(&authenticator), auth::require_token))
         .layer(cors_layer(options))
         .layer(SetResponseHeaderLayer::overriding(
             CACHE_CONTROL,

@@ -61,7 +61,7 @@ pub fn serve_http<L: Into<HttpListener>>(
 }
 
 /// Serves until connections cannot be accepted any more, or until the shutdown.
-async fn accept_connections(
+pub(super) async fn accept_connections(
     listener: HttpListener,
     router: Router,
     options: &HttpOptions,

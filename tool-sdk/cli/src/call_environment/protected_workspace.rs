@@ -71,6 +71,7 @@ impl ProtectedWorkspace {
 }
 
 /// The workspace, to which each session adds its stored outputs as readable.
+#[derive(Clone)]
 pub(crate) struct SessionWorkspace {
     workspace: Workspace,
     output_dir: Option<PathBuf>,

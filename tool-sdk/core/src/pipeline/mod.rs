@@ -198,6 +198,13 @@ impl Pipeline {
         self.inner.pending_approvals.open_requests_of(is_wanted)
     }
 
+    /// Whether an approval request with this id has ended, as far as the last ones are remembered.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn was_approval_ended(&self, id: &ApprovalId) -> bool {
+        self.inner.pending_approvals.was_ended(id)
+    }
+
     /// Answers an approval request by its id.
     ///
     /// `shown` is the [fingerprint](ApprovalRequest::fingerprint) of the call that was shown, so
@@ -295,6 +302,13 @@ impl Pipeline {
         F: Future<Output = ()> + Send + 'static,
     {
         self.inner.close_callbacks.add(name.into(), Box::new(move || Box::pin(close())));
+    }
+
+    /// Whether the pipeline was closed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.inner.bus.is_closed()
     }
 
     /// Waits for the work of hooks that no call waited for, such as background commands; each has a

@@ -159,6 +159,11 @@ impl PendingApprovals {
         wanted.map(|entry| Arc::clone(&entry.request)).collect()
     }
 
+    /// Whether a request with this id has ended.
+    pub(crate) fn was_ended(&self, id: &ApprovalId) -> bool {
+        self.lock_state().recently_ended.contains(id)
+    }
+
     /// Returns a receiver that changes whenever an open request could be allowed by now.
     pub(crate) fn policy_changes(&self) -> watch::Receiver<u64> {
         self.policy_changes.subscribe()

@@ -1,0 +1,150 @@
+//! The command `serve http`: REST, OpenAPI, live events, approvals and MCP from one server.
+
+use std::io;
+
+use clap::{Arg, ArgMatches, Command};
+use tool_sdk_http::rest::{self, RestOptions};
+use tool_sdk_http::{HttpOptions, TokenScope, TokenVerifier as _};
+use tool_sdk_mcp::Server;
+
+use super::call_environment::CallEnvironment;
+use super::exit::Result;
+use super::listen_address::ListenAddress;
+use super::mcp::ConfiguredServers;
+use super::principals;
+use super::serve::{self, ServerToken};
+use super::settings::{PromptMode, Settings};
+use super::token_file::TokenFile;
+use super::{App, Io, run_loop, style};
+
+const ADDRESS: &str = "address";
+const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
+
+/// Builds the clap command `http [ADDR]`.
+pub(super) fn build_command() -> Command {
+    let address = Arg::new(ADDRESS)
+        .value_name("ADDR")
+        .default_value(DEFAULT_ADDRESS)
+        .value_parser(parse_address)
+        .help(
+            "Listen at this address, at this port of 127.0.0.1, or at the UNIX socket unix:PATH. \
+             Clients send the token that is in the variable TOOL_SDK_TOKEN, or the one that is \
+             generated without it; it only calls tools. `token create --scope approvals` makes a \
+             token for approvals",
+        );
+    Command::new("http")
+        .about("Serve REST, OpenAPI, live events, approvals and MCP over HTTP")
+        .arg(address)
+}
+
+/// Parses `HOST:PORT`, a port, or `unix:PATH`.
+fn parse_address(text: &str) -> std::result::Result<ListenAddress, &'static str> {
+    if let Ok(port) = text.parse::<u16>() {
+        return format!("127.0.0.1:{port}").parse();
+    }
+    match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}").parse(),
+        None => text.parse(),
+    }
+}
+
+/// Serves until a shutdown signal.
+pub(super) fn run(
+    app: &App,
+    program: &str,
+    settings: &Settings,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result<io::Result<()>> {
+    let Some(endpoint) = matches.get_one::<ListenAddress>(ADDRESS) else { return Ok(Ok(())) };
+    let own = &settings.serve;
+    let servers = ConfiguredServers::load(settings, io)?;
+    let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
+    servers.attach_to(&mut environment);
+    environment.warn_missing_services(io);
+    let patterns = environment.unmatched_patterns();
+    let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
+    let folder = serve::token_folder(settings);
+    let token = serve::choose_token(endpoint, own.is_empty(), folder, io)?;
+    let http = HttpOptions::new(token.as_token().clone());
+    let http = principals::add_principals(http, token.as_token(), own, pipeline.toolset(), io)?;
+    if !own.register_servers {
+        serve::remove_registration_tools(pipeline.toolset());
+    }
+    let asks = settings.prompt_mode != PromptMode::NoInput;
+    let mcp_readable = readable.clone();
+    let mcp = Server::new(pipeline.clone(), session.clone())
+        .with_name(program, env!("CARGO_PKG_VERSION"))
+        .with_client_approvals(asks)
+        .with_session_setup(move |session| mcp_readable.attach_to(session));
+    let serving = async {
+        let (listener, endpoint) = endpoint.bind(&settings.roots, io).await?;
+        announce(program, settings, &endpoint, &token, asks, io)?;
+        let http = principals::allow_hosts(http, own, endpoint.port());
+        let http = match TokenFile::from_settings(settings) {
+            Some(tokens) => http.with_token_verifier(tokens),
+            None => http,
+        };
+        let options = RestOptions::new(http)
+            .with_name(program, env!("CARGO_PKG_VERSION"))
+            .with_session(session)
+            .with_session_setup(move |session| readable.attach_to(session))
+            .with_approvals(asks)
+            .with_mcp_server(mcp);
+        let serving = rest::serve(pipeline.clone(), listener, options);
+        serve::serve_and_connect(serving, &servers, &patterns, io).await
+    };
+    run_loop::block_on(serve::serve_until_interrupted(serving, &pipeline))
+}
+
+/// Prints where clients find what, and how they get a token.
+fn announce(
+    program: &str,
+    settings: &Settings,
+    endpoint: &ListenAddress,
+    token: &ServerToken,
+    asks: bool,
+    io: &mut Io<'_>,
+) -> io::Result<()> {
+    let base = endpoint.base_url();
+    let mut lines = vec![
+        format!("listening on {base}"),
+        format!("  tools    {base}/v1/tools"),
+        format!("  OpenAPI  {base}/openapi.json, {base}/v1/openapi.json"),
+        format!("  MCP      {base}/mcp"),
+    ];
+    lines.extend(principals::describe_allowed_hosts(&settings.serve, endpoint));
+    lines.extend(token.describe(endpoint)?);
+    let has_approver =
+        TokenFile::from_settings(settings).is_some_and(|tokens| tokens.has_approver(None));
+    if asks && !has_approver {
+        let scope = TokenScope::Approvals;
+        lines.push(format!(
+            "no token approves calls yet: `{program} token create --scope {scope}` makes one"
+        ));
+    }
+    for line in lines {
+        io.print_stderr(style::sanitize_text(&line));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_ports_addresses_and_sockets() {
+        for (text, base) in [
+            ("8080", "http://127.0.0.1:8080"),
+            ("localhost:81", "http://127.0.0.1:81"),
+            ("[::1]:82", "http://[::1]:82"),
+            ("unix:/run/a", "unix:/run/a, as http://localhost"),
+        ] {
+            assert_eq!(parse_address(text).map(|it| it.base_url()), Ok(base.to_owned()), "{text}");
+        }
+        for wrong in ["", "70000", "localhost", "unix:"] {
+            assert!(parse_address(wrong).is_err(), "{wrong}");
+        }
+    }
+}

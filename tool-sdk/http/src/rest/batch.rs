@@ -1,0 +1,1 @@
+//! `POST /v1/batch`: several calls of one message.

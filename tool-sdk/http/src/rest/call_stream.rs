@@ -1,0 +1,109 @@
+//! The events of one call as server-sent events, its result or problem as the last one.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, Stream};
+use tool_sdk_core::{Subscription, ToolEvent};
+
+use super::event_hub::EventHub;
+use super::metrics::SubscriberGuard;
+use super::response::{CALL_ID, CallReply};
+use super::running_calls::CallHandle;
+
+/// Proxies close a response that is idle for about 60 s, so a comment is sent in between.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Returns the response that streams a running call. Dropping it cancels the call, unless the
+/// handle is detached.
+pub(super) fn respond(
+    handle: CallHandle,
+    events: Subscription,
+    subscriber: SubscriberGuard,
+    hub: Arc<EventHub>,
+) -> Response {
+    let id = handle.id.clone();
+    let updates = CallUpdates { handle, events, reply: None, _subscriber: subscriber };
+    let updates = stream::unfold(Some((updates, hub)), |state| async move {
+        let (mut updates, hub) = state?;
+        match updates.next().await {
+            StreamItem::Event(event) => Some((tool_event(&event, &hub), Some((updates, hub)))),
+            StreamItem::Reply(reply) => Some((reply_event(&reply), None)),
+        }
+    });
+    sse_response(updates, &id)
+}
+
+/// Returns a stream of the result alone, for a call that was made before.
+pub(super) fn respond_with_result(mut handle: CallHandle) -> Response {
+    let id = handle.id.clone();
+    let reply = stream::once(async move { reply_event(&*handle.wait().await) });
+    sse_response(reply, &id)
+}
+
+/// Returns a stream of events as a response, with keep-alive comments.
+pub(super) fn sse_response(
+    events: impl Stream<Item = Event> + Send + 'static,
+    call: &str,
+) -> Response {
+    use futures_util::StreamExt as _;
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE_INTERVAL);
+    let events = events.map(Ok::<_, Infallible>);
+    let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
+    let headers = response.headers_mut();
+    // Proxies such as nginx would hold the events back.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    if let Ok(value) = HeaderValue::try_from(call)
+        && !call.is_empty()
+    {
+        headers.insert(CALL_ID, value);
+    }
+    response
+}
+
+/// Returns an event of a tool as a server-sent event, named after its type.
+pub(super) fn tool_event(event: &ToolEvent, hub: &EventHub) -> Event {
+    let json = serde_json::to_value(event).unwrap_or_default();
+    let name = json.get("type").and_then(|it| it.as_str()).unwrap_or("event").to_owned();
+    Event::default().id(hub.event_id(event.seq)).event(name).data(json.to_string())
+}
+
+fn reply_event(reply: &CallReply) -> Event {
+    let name = if reply.is_result() { "result" } else { "problem" };
+    Event::default().event(name).data(&reply.body)
+}
+
+/// The events of a running call, and its reply.
+pub(super) struct CallUpdates {
+    handle: CallHandle,
+    events: Subscription,
+    reply: Option<Arc<CallReply>>,
+    _subscriber: SubscriberGuard,
+}
+
+pub(super) enum StreamItem {
+    Event(Box<ToolEvent>),
+    Reply(Arc<CallReply>),
+}
+
+impl CallUpdates {
+    pub(super) async fn next(&mut self) -> StreamItem {
+        if self.reply.is_none() {
+            tokio::select! {
+                biased;
+                Some(event) = self.events.recv() => return StreamItem::Event(Box::new(event)),
+                reply = self.handle.wait() => self.reply = Some(reply),
+            }
+        }
+        // The events of a call are queued before its reply.
+        match (self.events.try_recv(), &self.reply) {
+            (None, Some(reply)) => StreamItem::Reply(Arc::clone(reply)),
+            (Some(event), _) => StreamItem::Event(Box::new(event)),
+            (None, None) => StreamItem::Reply(self.handle.wait().await),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Calls tools, shows the history of calls, and cancels calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, RawQuery, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::time::timeout;
+use tool_sdk_core::{CallRecord, RiskClass};
+
+use super::caller::ToolCaller;
+use super::problem::ProblemDetails;
+use super::query_args::query_args;
+use super::request::{JsonText, ReplyForm, SESSION_ID, header_text};
+use super::response::CALL_ID;
+use super::running_calls::{CallHandle, NewCall};
+use super::service::RestService;
+use super::sessions::{RequestSession, is_unnamed_session};
+use super::tools::unknown_tool;
+use super::{call_stream, idempotency};
+use crate::auth::HttpCaller;
+
+/// How many calls a page of the history has by default, and at most.
+const PAGE_SIZE: usize = 100;
+const MAX_PAGE_SIZE: usize = 1000;
+
+/// `POST /v1/tools/{name}`: the body holds the arguments.
+pub(super) async fn call_tool(
+    State(service): State<Arc<RestService>>,
+    Path(name): Path<String>,
+    request: RequestSession,
+    form: ReplyForm,
+    JsonText(arguments): JsonText,
+) -> Result<Response, ProblemDetails> {
+    service.call(name, arguments, request, form).await
+}
+
+/// `GET /v1/tools/{name}/call?a=1&b=x`: calls a tool that only reads.
+pub(super) async fn call_read_tool(
+    State(service): State<Arc<RestService>>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    request: RequestSession,
+    form: ReplyForm,
+) -> Result<Response, ProblemDetails> {
+    let view = service.pipeline.toolset().view_for(&request.session);
+    let definition = view.definition(&name).ok_or_else(|| unknown_tool(&view, &name))?;
+    if definition.risk.class != RiskClass::Read {
+        let error = format!("`{name}` does not only read, so it cannot be called with GET");
+        return Err(ProblemDetails::wrong_method(error, "POST")
+            .suggest(format!("send `POST /v1/tools/{name}` with the arguments as the body")));
+    }
+    let arguments = query_args(query.as_deref().unwrap_or_default(), &definition.parameters)?;
+    service.call(name, arguments, request, form).await
+}
+
+impl RestService {
+    /// Makes a call and answers in the form that the client wants.
+    async fn call(
+        self: &Arc<Self>,
+        tool: String,
+        arguments: String,
+        request: RequestSession,
+        form: ReplyForm,
+    ) -> Result<Response, ProblemDetails> {
+        let RequestSession { session, is_named, caller, idempotency_key } = request;
+        let view = self.pipeline.toolset().view_for(&session);
+        if view.find(&tool).is_none() {
+            return Err(unknown_tool(&view, &tool));
+        }
+        let is_kept = idempotency_key.is_some() || matches!(form, ReplyForm::Async(_));
+        let session = self.with_approver(session, &caller);
+        let call = NewCall { session, tool, arguments, is_recorded: is_named || is_kept };
+        let ticket = match &idempotency_key {
+            Some(key) => match self.idempotency.claim(&caller, key, &call)? {
+                idempotency::Claim::Repeated(handle) => return reply_in_form(handle, form).await,
+                idempotency::Claim::First(ticket) => Some(ticket),
+            },
+            None => None,
+        };
+        if form == ReplyForm::EventStream {
+            let (handle, events) = self.start_call_with_events(call).await?;
+            let handle = keep(handle, ticket);
+            let subscriber = self.metrics.count_subscriber();
+            return Ok(call_stream::respond(handle, events, subscriber, Arc::clone(&self.events)));
+        }
+        let handle = keep(self.start_call(call).await?, ticket);
+        reply_in_form(handle, form).await
+    }
+}
+
+/// Lets a call with an idempotency key run on when its client disconnects.
+fn keep(handle: CallHandle, ticket: Option<idempotency::KeyTicket>) -> CallHandle {
+    match ticket {
+        Some(ticket) => {
+            ticket.set_call(handle.follow());
+            handle.detach()
+        }
+        None => handle,
+    }
+}
+
+async fn reply_in_form(
+    mut handle: CallHandle,
+    form: ReplyForm,
+) -> Result<Response, ProblemDetails> {
+    match form {
+        ReplyForm::Result => Ok(handle.wait().await.to_response()),
+        ReplyForm::EventStream => Ok(call_stream::respond_with_result(handle)),
+        ReplyForm::Async(wait) => {
+            if wait > Duration::ZERO
+                && let Ok(reply) = timeout(wait, handle.wait()).await
+            {
+                return Ok(reply.to_response());
+            }
+            let handle = handle.detach();
+            let headers = [
+                (HeaderName::from_static("location"), format!("/v1/calls/{}", handle.id)),
+                (HeaderName::from_static("preference-applied"), "respond-async".to_owned()),
+                (CALL_ID, handle.id.clone()),
+            ];
+            let body = json!({ "call": handle.id, "status": "running" });
+            Ok((StatusCode::ACCEPTED, headers, Json(body)).into_response())
+        }
+    }
+}
+
+/// The query of `GET /v1/calls`.
+#[derive(Debug, Deserialize)]
+pub(super) struct HistoryQuery {
+    limit: Option<usize>,
+}
+
+/// The body of `GET /v1/calls`.
+#[derive(Debug, Serialize)]
+pub(super) struct CallList {
+    /// Where the stream of the session's events starts.
+    last_event_id: String,
+    /// The oldest call first; without results.
+    calls: Vec<CallRecord>,
+}
+
+/// `GET /v1/calls`: the history of the session.
+pub(super) async fn list_calls(
+    State(service): State<Arc<RestService>>,
+    ToolCaller(caller): ToolCaller,
+    headers: HeaderMap,
+    Query(query): Query<HistoryQuery>,
+) -> Result<Json<CallList>, ProblemDetails> {
+    let Some(id) = header_text(&headers, &SESSION_ID)? else {
+        return Err(ProblemDetails::bad_request("the history belongs to a session")
+            .suggest("send `Session-Id`"));
+    };
+    service.find_session(&id, &caller)?;
+    let log = service.events.session_log(&id);
+    let last = log.map_or(0, |log| log.last_seq());
+    let mut calls = service.stored(service.options.session_store.list_calls(&id).await)?;
+    let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
+    calls.drain(..calls.len().saturating_sub(limit));
+    calls.iter_mut().for_each(|call| call.response = None);
+    Ok(Json(CallList { last_event_id: service.events.event_id(last), calls }))
+}
+
+/// `GET /v1/calls/{id}`: a call of the session, or one without a named session that was kept.
+pub(super) async fn get_call(
+    State(service): State<Arc<RestService>>,
+    ToolCaller(caller): ToolCaller,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<Json<CallRecord>, ProblemDetails> {
+    let running = service.running.find(&id).map(|it| it.record);
+    let record = match running {
+        Some(record) => Some(record),
+        None => service.stored(service.options.session_store.find_call(&id).await)?,
+    };
+    let record = record.filter(|it| service.may_see(it, &caller, &headers));
+    record.map(Json).ok_or_else(unknown_call)
+}
+
+/// `DELETE /v1/calls/{id}`: cancels a running call.
+pub(super) async fn cancel_call(
+    State(service): State<Arc<RestService>>,
+    ToolCaller(caller): ToolCaller,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Result<StatusCode, ProblemDetails> {
+    if let Some(call) = service.running.find(&id) {
+        if !service.may_see(&call.record, &caller, &headers) {
+            return Err(unknown_call());
+        }
+        call.cancel();
+        return Ok(StatusCode::ACCEPTED);
+    }
+    let ended = service.stored(service.options.session_store.find_call(&id).await)?;
+    match ended.filter(|it| service.may_see(it, &caller, &headers)) {
+        Some(_) => Err(ProblemDetails::conflict("the call has ended")),
+        None => Err(unknown_call()),
+    }
+}
+
+fn unknown_call() -> ProblemDetails {
+    ProblemDetails::not_found("there is no call with this id")
+        .suggest("send the `Session-Id` with which the call was made")
+}
+
+impl RestService {
+    /// Whether the client may see a call: it is of its user, and of the session that the client
+    /// names, if it has a name.
+    fn may_see(&self, call: &CallRecord, caller: &HttpCaller, headers: &HeaderMap) -> bool {
+        let named = header_text(headers, &SESSION_ID).ok().flatten();
+        let is_of_session = match named {
+            Some(id) => id == call.session,
+            None => is_unnamed_session(&call.session),
+        };
+        call.user.as_deref() == caller.user() && is_of_session
+    }
+
+    /// Returns what the history has, or the problem of a store that failed.
+    fn stored<T>(&self, read: std::io::Result<T>) -> Result<T, ProblemDetails> {
+        read.map_err(|error| {
+            tracing::warn!("cannot read the history: {error}");
+            ProblemDetails::busy("the history cannot be read")
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! `GET /v1/events`: follows a session, or with the right scope all sessions of a user.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use axum::response::sse::Event;
+use futures_util::stream;
+
+use super::call_stream::{sse_response, tool_event};
+use super::caller::{ApprovalCaller, ToolCaller};
+use super::event_log::{EventLog, LogEntry};
+use super::problem::ProblemDetails;
+use super::request::{LAST_EVENT_ID, SESSION_ID, header_text};
+use super::service::RestService;
+use crate::scopes::TokenScope;
+
+/// The log that a request may read, and where it starts.
+pub(super) struct EventSource {
+    log: Arc<EventLog>,
+    after: u64,
+    /// Whether the id of the last event is of an earlier run of the server.
+    is_restarted: bool,
+}
+
+impl FromRequestParts<Arc<RestService>> for EventSource {
+    type Rejection = ProblemDetails;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<RestService>,
+    ) -> Result<Self, ProblemDetails> {
+        let log = match header_text(&parts.headers, &SESSION_ID)? {
+            Some(id) => {
+                let ToolCaller(caller) = ToolCaller::from_request_parts(parts, service).await?;
+                service.find_session(&id, &caller)?;
+                service.events.session_log(&id)
+            }
+            None => {
+                let caller = ApprovalCaller::from_request_parts(parts, service).await;
+                let ApprovalCaller(caller) = caller.map_err(|problem| {
+                    problem.suggest("send the `Session-Id` of a session to read its events")
+                })?;
+                Some(match caller.scopes.contains(TokenScope::Administration) {
+                    true => Arc::clone(service.events.full_log()),
+                    false => service.events.user_log(caller.user()),
+                })
+            }
+        };
+        let log = log.ok_or_else(|| ProblemDetails::not_found("the session has ended"))?;
+        let last = header_text(&parts.headers, &LAST_EVENT_ID)?;
+        let parsed = last.as_deref().map(|id| service.events.parse_event_id(id));
+        let (after, is_restarted) = match parsed {
+            // Without an id the stream starts now.
+            None => (log.last_seq(), false),
+            Some(Some(seq)) => (seq, false),
+            Some(None) => (0, true),
+        };
+        Ok(Self { log, after, is_restarted })
+    }
+}
+
+/// `GET /v1/events`
+pub(super) async fn stream_events(
+    State(service): State<Arc<RestService>>,
+    source: EventSource,
+) -> Response {
+    let subscriber = service.metrics.count_subscriber();
+    let shutdown = service.options.http.shutdown.clone();
+    let hub = Arc::clone(&service.events);
+    let reader = source.log.read_after(source.after);
+    let first = source.is_restarted.then(gap_event);
+    let rest = stream::unfold((reader, subscriber), move |(mut reader, subscriber)| {
+        let (hub, shutdown) = (Arc::clone(&hub), shutdown.clone());
+        async move {
+            let entry = tokio::select! {
+                entry = reader.next() => entry?,
+                () = shutdown.cancelled() => return None,
+            };
+            let event = match entry {
+                LogEntry::Event(event) => tool_event(&event, &hub),
+                LogEntry::Gap => gap_event(),
+            };
+            Some((event, (reader, subscriber)))
+        }
+    });
+    use futures_util::StreamExt as _;
+    sse_response(stream::iter(first).chain(rest), "")
+}
+
+/// Tells the client that events are missing, so that it reads the state again.
+fn gap_event() -> Event {
+    Event::default().event("gap").data(r#"{"type":"gap"}"#)
+}

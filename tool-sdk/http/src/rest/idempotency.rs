@@ -1,0 +1,137 @@
+//! Idempotency keys: a repeated request gets the first result and runs nothing twice.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use tool_sdk_core::ErrorKind;
+
+use super::problem::ProblemDetails;
+use super::running_calls::{CallHandle, NewCall};
+use crate::auth::HttpCaller;
+use crate::token::TokenDigest;
+
+/// How long a key is known.
+const KEY_LIFETIME: Duration = Duration::from_hours(24);
+/// How many keys of one user are known.
+const MAX_KEYS_PER_USER: usize = 4096;
+
+/// The known keys: each of one user.
+#[derive(Debug, Default)]
+pub(super) struct IdempotencyTable(Arc<Mutex<Keys>>);
+
+type Keys = HashMap<KeyOwner, KeyEntry>;
+
+/// A key and its user.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct KeyOwner {
+    user: Option<String>,
+    key: String,
+}
+
+#[derive(Debug)]
+struct KeyEntry {
+    /// What the request asked for.
+    digest: TokenDigest,
+    since: Instant,
+    /// The call, once it has started.
+    call: Option<CallHandle>,
+}
+
+/// Whether a key is new.
+#[derive(Debug)]
+pub(super) enum Claim {
+    /// It is new: the request makes the call.
+    First(KeyTicket),
+    /// The same request was sent before.
+    Repeated(CallHandle),
+}
+
+/// The right to make the call of a key. A ticket that is dropped without a call frees the key.
+#[derive(Debug)]
+pub(super) struct KeyTicket {
+    keys: Arc<Mutex<Keys>>,
+    owner: KeyOwner,
+}
+
+fn lock(keys: &Mutex<Keys>) -> MutexGuard<'_, Keys> {
+    keys.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl IdempotencyTable {
+    /// Claims a key for a call.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the key was used for another request, and when the user has too many keys.
+    pub(super) fn claim(
+        &self,
+        caller: &HttpCaller,
+        key: &str,
+        call: &NewCall,
+    ) -> Result<Claim, ProblemDetails> {
+        let owner = KeyOwner { user: caller.user().map(str::to_owned), key: key.to_owned() };
+        let digest = call_digest(call);
+        let mut keys = lock(&self.0);
+        if let Some(entry) = keys.get(&owner)
+            && entry.since.elapsed() < KEY_LIFETIME
+        {
+            return entry.repeat(&digest);
+        }
+        if keys.keys().filter(|it| it.user == owner.user).count() >= MAX_KEYS_PER_USER {
+            keys.retain(|_, entry| entry.since.elapsed() < KEY_LIFETIME);
+        }
+        if keys.keys().filter(|it| it.user == owner.user).count() >= MAX_KEYS_PER_USER {
+            let error = format!("{MAX_KEYS_PER_USER} of your idempotency keys are in use");
+            return Err(ProblemDetails::busy(error).suggest("send the request without a key"));
+        }
+        keys.insert(owner.clone(), KeyEntry { digest, since: Instant::now(), call: None });
+        Ok(Claim::First(KeyTicket { keys: Arc::clone(&self.0), owner }))
+    }
+}
+
+impl KeyEntry {
+    fn repeat(&self, digest: &TokenDigest) -> Result<Claim, ProblemDetails> {
+        if !self.digest.matches(digest) {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            let error = "the idempotency key was used for another request";
+            return Err(ProblemDetails::new(status, ErrorKind::Conflict.as_str(), error)
+                .suggest("send a new key with each new request"));
+        }
+        match &self.call {
+            Some(call) => Ok(Claim::Repeated(call.follow())),
+            None => Err(ProblemDetails::conflict("the first request with this key is starting")
+                .suggest("repeat the request")),
+        }
+    }
+}
+
+/// Returns the digest of what a call asks for: session, tool and arguments. Every call without a
+/// named session has another one.
+fn call_digest(call: &NewCall) -> TokenDigest {
+    let session = match super::sessions::is_unnamed_session(call.session.id()) {
+        true => "",
+        false => call.session.id(),
+    };
+    let project = call.session.project().unwrap_or_default();
+    TokenDigest::new(&serde_json::json!([session, project, call.tool, call.arguments]).to_string())
+}
+
+impl KeyTicket {
+    /// Remembers the call, so that repeated requests get its result.
+    pub(super) fn set_call(self, call: CallHandle) {
+        if let Some(entry) = lock(&self.keys).get_mut(&self.owner) {
+            entry.call = Some(call);
+        }
+    }
+}
+
+impl Drop for KeyTicket {
+    fn drop(&mut self) {
+        let mut keys = lock(&self.keys);
+        if keys.get(&self.owner).is_some_and(|entry| entry.call.is_none()) {
+            keys.remove(&self.owner);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! REST for the tools of a pipeline, with OpenAPI, live events, approvals and metrics.
+//!
+//! ```text
+//! request ─▶ access_log ─▶ auth ─▶ handler (tools · calls · batch · approvals · events · ..)
+//!                                     ├▶ sessions · idempotency   what the call belongs to
+//!                                     ├▶ running_calls            starts and cancels it
+//!                                     └▶ response · problem       what the client gets
+//! pipeline ─▶ event_hub ─▶ event_log ─▶ events (SSE)
+//!                      └─▶ metrics
+//! ```
+//!
+//! **Invariant:** no handler decides whether a call may run: the pipeline does.
+
+mod access_log;
+mod approvals;
+mod batch;
+mod call_stream;
+mod caller;
+mod calls;
+mod client_profile;
+mod event_hub;
+mod event_log;
+mod events;
+mod health;
+mod idempotency;
+mod metrics;
+mod options;
+mod problem;
+mod query_args;
+mod random_id;
+mod request;
+mod response;
+mod routes;
+mod running_calls;
+mod service;
+mod sessions;
+mod tools;
+
+pub use self::client_profile::ClientProfile;
+pub use self::options::RestOptions;
+pub use self::routes::{router, serve};
