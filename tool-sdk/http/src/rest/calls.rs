@@ -76,7 +76,7 @@ impl RestService {
         let session = self.with_approver(session, &caller);
         let call = NewCall { session, tool, arguments, is_recorded: is_named || is_kept };
         let ticket = match &idempotency_key {
-            Some(key) => match self.idempotency.claim(&caller, key, &call)? {
+            Some(key) => match self.idempotency.claim(&caller, key, std::slice::from_ref(&call))? {
                 idempotency::Claim::Repeated(handle) => return reply_in_form(handle, form).await,
                 idempotency::Claim::First(ticket) => Some(ticket),
             },
@@ -94,7 +94,7 @@ impl RestService {
 }
 
 /// Lets a call with an idempotency key run on when its client disconnects.
-fn keep(handle: CallHandle, ticket: Option<idempotency::KeyTicket>) -> CallHandle {
+pub(super) fn keep(handle: CallHandle, ticket: Option<idempotency::KeyTicket>) -> CallHandle {
     match ticket {
         Some(ticket) => {
             ticket.set_call(handle.follow());
@@ -104,7 +104,8 @@ fn keep(handle: CallHandle, ticket: Option<idempotency::KeyTicket>) -> CallHandl
     }
 }
 
-async fn reply_in_form(
+/// Waits for the reply, and returns it in the form that the client wants.
+pub(super) async fn reply_in_form(
     mut handle: CallHandle,
     form: ReplyForm,
 ) -> Result<Response, ProblemDetails> {

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
+use serde_json::{Value, json};
 use tool_sdk_core::ErrorKind;
 
 use super::problem::ProblemDetails;
 use super::running_calls::{CallHandle, NewCall};
+use super::sessions::is_unnamed_session;
 use crate::auth::HttpCaller;
 use crate::token::TokenDigest;
 
@@ -60,7 +62,7 @@ fn lock(keys: &Mutex<Keys>) -> MutexGuard<'_, Keys> {
 }
 
 impl IdempotencyTable {
-    /// Claims a key for a call.
+    /// Claims a key for the calls of a request.
     ///
     /// # Errors
     ///
@@ -69,10 +71,10 @@ impl IdempotencyTable {
         &self,
         caller: &HttpCaller,
         key: &str,
-        call: &NewCall,
+        calls: &[NewCall],
     ) -> Result<Claim, ProblemDetails> {
         let owner = KeyOwner { user: caller.user().map(str::to_owned), key: key.to_owned() };
-        let digest = call_digest(call);
+        let digest = request_digest(calls);
         let mut keys = lock(&self.0);
         if let Some(entry) = keys.get(&owner)
             && entry.since.elapsed() < KEY_LIFETIME
@@ -107,15 +109,15 @@ impl KeyEntry {
     }
 }
 
-/// Returns the digest of what a call asks for: session, tool and arguments. Every call without a
+/// Returns the digest of what the calls ask for: session, tool and arguments. Every call without a
 /// named session has another one.
-fn call_digest(call: &NewCall) -> TokenDigest {
-    let session = match super::sessions::is_unnamed_session(call.session.id()) {
-        true => "",
-        false => call.session.id(),
+fn request_digest(calls: &[NewCall]) -> TokenDigest {
+    let wanted = |call: &NewCall| {
+        let id = call.session.id();
+        let session = if is_unnamed_session(id) { "" } else { id };
+        json!([session, call.session.project(), call.tool, call.arguments])
     };
-    let project = call.session.project().unwrap_or_default();
-    TokenDigest::new(&serde_json::json!([session, project, call.tool, call.arguments]).to_string())
+    TokenDigest::new(&Value::from_iter(calls.iter().map(wanted)).to_string())
 }
 
 impl KeyTicket {

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tool_sdk_core::{
     ArgumentNote, Attachment, AttachmentData, CallStatus, ErrorKind, Outcome, Output, Truncation,
 };
@@ -131,6 +131,18 @@ impl CallReply {
                 Self { call, status: problem.status(), call_status, body: problem.to_json() }
             }
         }
+    }
+
+    /// Combines the replies to the calls of a batch.
+    pub(super) fn of_batch(id: String, replies: &[Self]) -> Self {
+        let item = |reply: &Self| {
+            let key = if reply.is_result() { "result" } else { "problem" };
+            let (call, status) = (&reply.call, reply.status.as_u16());
+            json!({ "call": call, "status": status, key: reply.to_value() })
+        };
+        let results: Vec<Value> = replies.iter().map(item).collect();
+        let body = json!({ "batch": id, "results": results }).to_string();
+        Self { call: id, status: StatusCode::OK, call_status: CallStatus::Completed, body }
     }
 
     /// Whether it is a result, and not a problem.

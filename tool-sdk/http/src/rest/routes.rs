@@ -13,7 +13,7 @@ use super::access_log::log_request;
 use super::options::RestOptions;
 use super::problem::ProblemDetails;
 use super::service::RestService;
-use super::{approvals, calls, events, health, metrics, sessions, tools};
+use super::{approvals, batch, calls, events, health, metrics, sessions, tools};
 use crate::auth::Authenticator;
 use crate::router::{mcp_route, with_host_checks, with_token_check};
 use crate::server::accept_connections;
@@ -130,6 +130,7 @@ fn api_routes() -> Router<Arc<RestService>> {
         .route("/v1/tools", get(tools::list_tools))
         .route("/v1/tools/{name}", get(tools::get_tool).post(calls::call_tool))
         .route("/v1/tools/{name}/call", get(calls::call_read_tool))
+        .route("/v1/batch", post(batch::call_batch))
         .route("/v1/calls", get(calls::list_calls))
         .route("/v1/calls/{id}", get(calls::get_call).delete(calls::cancel_call))
         .route("/v1/sessions", post(sessions::create_session))

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_sdk_core::{
-    Call, CallId, CallRecord, CallStatus, Leniency, Outcome, RawArgs, Session, Subscription,
+    Batch, Call, CallId, CallRecord, CallStatus, Leniency, Outcome, RawArgs, Session, Subscription,
     ToolError,
 };
 
@@ -133,6 +133,37 @@ impl Drop for RunningGuard {
     }
 }
 
+/// A call that is in the table, and not started yet.
+struct RegisteredCall {
+    running: RunningGuard,
+    record: CallRecord,
+    cancel: CancellationToken,
+    arguments: String,
+    is_recorded: bool,
+}
+
+impl RegisteredCall {
+    /// Returns the call for the pipeline. Models in strict mode send `null` for an optional
+    /// argument; it counts as absent, and the outcome has a note of it.
+    fn to_call(&self) -> Call<'_> {
+        let arguments = RawArgs::new(&*self.arguments);
+        let lenient = Leniency::default().null_is_absent();
+        Call::new(&*self.record.tool, arguments.lenient(lenient))
+            .id(&self.record.call)
+            .cancelled_by(self.cancel.clone())
+    }
+
+    /// Returns the reply to the call, which takes its place in the history.
+    async fn finish(self, outcome: &Outcome, started: Instant) -> CallReply {
+        let reply = CallReply::new(outcome, &self.record.tool);
+        if self.is_recorded {
+            let ended = ended_record(self.record, &reply, started);
+            self.running.service.save_call(ended).await;
+        }
+        reply
+    }
+}
+
 impl RestService {
     /// Starts a call.
     ///
@@ -161,14 +192,62 @@ impl RestService {
         id: String,
         call: NewCall,
     ) -> Result<CallHandle, ProblemDetails> {
-        let NewCall { session, tool, arguments, is_recorded } = call;
+        let session = call.session.clone();
         let cancel = CancellationToken::new();
+        let call = self.register_call(id.clone(), call, cancel.clone()).await?;
+        let (sender, reply) = watch::channel(None);
+        let service = Arc::clone(self);
+        tokio::spawn(async move {
+            let started = Instant::now();
+            let outcome = service.pipeline.call(&session, call.to_call()).await;
+            let reply = call.finish(&outcome, started).await;
+            sender.send_replace(Some(Arc::new(reply)));
+        });
+        Ok(CallHandle { id, reply, cancel: Some(cancel.drop_guard()) })
+    }
+
+    /// Starts the calls of one message, of one session; the handle is that of all of them, and its
+    /// reply has their replies in order.
+    pub(super) async fn start_batch(
+        self: &Arc<Self>,
+        session: Session,
+        calls: Vec<NewCall>,
+    ) -> Result<CallHandle, ProblemDetails> {
+        let (id, cancel) = (random_id("batch")?, CancellationToken::new());
+        let mut registered = Vec::new();
+        for call in calls {
+            let own = cancel.child_token();
+            registered.push(self.register_call(random_id("call")?, call, own).await?);
+        }
+        let (sender, reply) = watch::channel(None);
+        let (service, batch) = (Arc::clone(self), id.clone());
+        tokio::spawn(async move {
+            let started = Instant::now();
+            let calls = registered.iter().map(RegisteredCall::to_call);
+            let outcomes = Batch::new(&service.pipeline).run(&session, calls).await;
+            let mut replies = Vec::new();
+            for (call, outcome) in registered.into_iter().zip(&outcomes) {
+                replies.push(call.finish(outcome, started).await);
+            }
+            sender.send_replace(Some(Arc::new(CallReply::of_batch(batch, &replies))));
+        });
+        Ok(CallHandle { id, reply, cancel: Some(cancel.drop_guard()) })
+    }
+
+    /// Adds a call to the table and to the history.
+    async fn register_call(
+        self: &Arc<Self>,
+        id: String,
+        call: NewCall,
+        cancel: CancellationToken,
+    ) -> Result<RegisteredCall, ProblemDetails> {
+        let NewCall { session, tool, arguments, is_recorded } = call;
         let record = CallRecord {
             call: id.clone(),
             session: session.id().to_owned(),
             user: session.user().map(str::to_owned),
             arguments: self.masked_arguments(&session, &tool, &arguments),
-            tool: tool.clone(),
+            tool,
             request: session.request().map(str::to_owned),
             status: CallStatus::Running,
             started_at: SystemTime::now(),
@@ -176,29 +255,11 @@ impl RestService {
             response: None,
         };
         self.running.insert(RunningCall { record: record.clone(), cancel: cancel.clone() })?;
-        let running = RunningGuard { service: Arc::clone(self), id: id.clone() };
+        let running = RunningGuard { service: Arc::clone(self), id };
         if is_recorded {
             self.save_call(record.clone()).await;
         }
-        let (sender, reply) = watch::channel(None);
-        let cancelled = cancel.clone();
-        tokio::spawn(async move {
-            let started = Instant::now();
-            let lenient = Leniency::default().null_is_absent();
-            let call = Call::new(tool.as_str(), RawArgs::new(arguments).lenient(lenient))
-                .id(&running.id)
-                .cancelled_by(cancelled);
-            let outcome = running.service.pipeline.call(&session, call).await;
-            let reply = Arc::new(CallReply::new(&outcome, &tool));
-            if is_recorded {
-                let ended = ended_record(record, &reply, started);
-                running.service.save_call(ended).await;
-            }
-            drop(running);
-            sender.send_replace(Some(reply));
-        });
-        let cancel = Some(cancel.drop_guard());
-        Ok(CallHandle { id, reply, cancel })
+        Ok(RegisteredCall { running, record, cancel, arguments, is_recorded })
     }
 
     /// Returns the arguments as the history shows them.
