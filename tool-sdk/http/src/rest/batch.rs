@@ -47,7 +47,12 @@ pub(super) async fn call_batch(
     }
     let RequestSession { session, is_named, caller, idempotency_key } = request;
     let session = service.with_approver(session, &caller);
-    let is_recorded = is_named || idempotency_key.is_some() || matches!(form, ReplyForm::Async(_));
+    // A batch has no place of its own in the history, so the preference for one is not honoured.
+    let form = match form {
+        ReplyForm::Async(_) => ReplyForm::Result,
+        other => other,
+    };
+    let is_recorded = is_named || idempotency_key.is_some();
     let new_call = |BatchCall { tool, arguments }| NewCall {
         session: session.clone(),
         tool,

@@ -1,0 +1,15 @@
+//! Tests of the REST API over a real socket.
+
+#![expect(clippy::unwrap_used, reason = "what these tests are made of unwraps as they do")]
+
+mod approvals;
+mod attacks;
+mod batches;
+mod calls;
+mod events;
+mod history;
+mod idempotency;
+mod operation;
+mod scenarios;
+mod server;
+mod tools;
