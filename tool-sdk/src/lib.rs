@@ -295,7 +295,7 @@ pub mod mcp {
 #[cfg(feature = "http")]
 pub mod http {
     #[doc(inline)]
-    pub use tool_sdk_http::rest::{ClientProfile, RestOptions, router, serve};
+    pub use tool_sdk_http::rest::{OpenApiContent, RestOptions, openapi_document, router, serve};
     #[doc(inline)]
     pub use tool_sdk_http::{
         HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope, TokenScopes,

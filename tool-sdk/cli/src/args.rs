@@ -35,6 +35,8 @@ pub(super) const MODEL: &str = "model";
 pub(super) const NAME: &str = "name";
 pub(super) const NO_INPUT: &str = "no-input";
 pub(super) const NO_SAFE_COMMANDS: &str = "no-safe-commands";
+/// The format that is a document of all tools, and no dialect.
+pub(super) const OPENAPI: &str = "openapi";
 pub(super) const ROOT: &str = "root";
 pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SANDBOX: &str = "sandbox";
@@ -212,9 +214,9 @@ fn show_command() -> Command {
 }
 
 fn schema_command() -> Command {
-    let formats = PossibleValuesParser::new(
-        Dialect::ALL.map(Dialect::as_str).into_iter().chain([schema::LEGACY_FORMAT]),
-    );
+    let formats = Dialect::ALL.map(Dialect::as_str).into_iter();
+    let openapi = cfg!(feature = "http").then_some(OPENAPI);
+    let formats = PossibleValuesParser::new(formats.chain([schema::LEGACY_FORMAT]).chain(openapi));
     with_globals(
         Command::new("schema")
             .about("Print tool schemas in the format of a provider or protocol")

@@ -24,12 +24,15 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
+    let names = show::requested_names(matches);
+    let tools = select_tools(program, &filters::filter_toolset(tools.into(), matches, io), &names)?;
     let format = matches.get_one::<String>(args::FORMAT).map_or("", String::as_str);
+    if format == args::OPENAPI {
+        return print_openapi(program, &tools, matches, io);
+    }
     let is_legacy = format == LEGACY_FORMAT;
     // The lint of the older form is that of complete definitions.
     let dialect = if is_legacy { Dialect::ToolsJson } else { parse_dialect(format)? };
-    let names = show::requested_names(matches);
-    let tools = select_tools(program, &filters::filter_toolset(tools.into(), matches, io), &names)?;
     let compares = [args::WRITE, args::CHECK].iter().any(|it| matches.contains_id(it));
     if is_legacy && compares {
         return Err(CommandError::usage(format_args!(
@@ -53,6 +56,35 @@ pub(super) fn run(
     let fine = files.is_none_or(|files| files.is_up_to_date())
         && findings.is_none_or(|all| all.is_empty());
     Ok(if fine { 0 } else { FAILED })
+}
+
+/// Prints the OpenAPI document of a server with these tools.
+#[cfg(feature = "http")]
+fn print_openapi(
+    program: &str,
+    tools: &[Definition],
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> exit::Result {
+    use tool_sdk_http::rest::{OpenApiContent, openapi_document};
+
+    if matches.get_flag(args::LINT)
+        || matches.contains_id(args::WRITE)
+        || matches.contains_id(args::CHECK)
+    {
+        return Err(CommandError::usage(
+            "`--format openapi` prints one document; `--lint`, `--write` and `--check` are for \
+             formats with one schema for each tool",
+        ));
+    }
+    let api = (program, env!("CARGO_PKG_VERSION"));
+    writeln!(io.stdout, "{:#}", openapi_document(tools, api, OpenApiContent::Tools))?;
+    Ok(0)
+}
+
+#[cfg(not(feature = "http"))]
+fn print_openapi(_: &str, _: &[Definition], _: &ArgMatches, _: &mut Io<'_>) -> exit::Result {
+    Err(CommandError::usage("this program is built without a server for REST"))
 }
 
 fn parse_dialect(name: &str) -> exit::Result<Dialect> {

@@ -8,7 +8,6 @@ use tool_sdk_core::internal::DynSessionStore;
 use tool_sdk_core::{MemorySessionStore, Session, SessionStore};
 use tool_sdk_mcp::Server;
 
-use super::client_profile::ClientProfile;
 use crate::HttpOptions;
 
 /// The options of a server with REST: who may use it, and what its sessions start with.
@@ -35,7 +34,6 @@ pub struct RestOptions {
     pub(crate) session_setup: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     pub(crate) session_store: Arc<dyn DynSessionStore>,
     pub(crate) mcp_server: Option<Server>,
-    pub(crate) profiles: Vec<ClientProfile>,
     pub(crate) asks_approvers: bool,
     pub(crate) max_running_calls: usize,
     pub(crate) session_idle_limit: Duration,
@@ -58,7 +56,6 @@ impl RestOptions {
             session_setup: None,
             session_store: Arc::new(MemorySessionStore::default()),
             mcp_server: None,
-            profiles: Vec::new(),
             asks_approvers: true,
             max_running_calls: Self::DEFAULT_MAX_RUNNING_CALLS,
             session_idle_limit: Self::DEFAULT_SESSION_IDLE_LIMIT,
@@ -104,13 +101,6 @@ impl RestOptions {
         self
     }
 
-    /// Adds a kind of client whose results are rendered in its own way.
-    #[must_use]
-    pub fn with_client_profile(mut self, profile: ClientProfile) -> Self {
-        self.profiles.push(profile);
-        self
-    }
-
     /// Sets whether calls that need an approval wait for one over HTTP, if a token allows it; true
     /// by default. Otherwise such calls are denied, unless the pipeline has an approver.
     #[must_use]
@@ -146,7 +136,6 @@ impl fmt::Debug for RestOptions {
         f.debug_struct("RestOptions")
             .field("http", &self.http)
             .field("session", &self.session)
-            .field("profiles", &self.profiles)
             .finish_non_exhaustive()
     }
 }

@@ -13,7 +13,7 @@ use super::access_log::log_request;
 use super::options::RestOptions;
 use super::problem::ProblemDetails;
 use super::service::RestService;
-use super::{approvals, batch, calls, events, health, metrics, sessions, tools};
+use super::{approvals, batch, calls, events, health, metrics, openapi, sessions, tools};
 use crate::auth::Authenticator;
 use crate::router::{mcp_route, with_host_checks, with_token_check};
 use crate::server::accept_connections;
@@ -127,6 +127,8 @@ fn mcp_server(pipeline: &Pipeline, options: &RestOptions) -> Server {
 
 fn api_routes() -> Router<Arc<RestService>> {
     Router::new()
+        .route("/openapi.json", get(openapi::get_tools_document))
+        .route("/v1/openapi.json", get(openapi::get_full_document))
         .route("/v1/tools", get(tools::list_tools))
         .route("/v1/tools/{name}", get(tools::get_tool).post(calls::call_tool))
         .route("/v1/tools/{name}/call", get(calls::call_read_tool))

@@ -84,7 +84,8 @@ async fn an_approval_for_the_session_covers_its_next_calls() {
         let patterns = request["suggestions"].clone();
         answer(&server, ADMIN, &request, json!({ "reply": "session", "patterns": patterns })).await
     });
-    (called.expect(200), answered.expect(204));
+    answered.expect(204);
+    called.expect(200);
     write(&server, "w").session(&session).send().await.expect(200);
 }
 

@@ -9,6 +9,7 @@ mod calls;
 mod events;
 mod history;
 mod idempotency;
+mod openapi;
 mod operation;
 mod scenarios;
 mod server;
