@@ -14,7 +14,7 @@ use crate::support::{published_packages, published_sources, root};
 /// those before it.
 const LAYERS: &[&[&str]] = &[
     &["sha256", "name", "content", "risk", "error", "redact", "schema", "call"],
-    &["context", "private_file", "principal"],
+    &["context", "private_file", "principal", "session_store"],
     &["tool"],
     &["registry", "truncate", "permission"],
     &["hook", "loop_guard", "scheduler"],

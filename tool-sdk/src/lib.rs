@@ -54,14 +54,14 @@
 //!    [`limits`];
 //! 5. what guards a call: [`permission`] and [`hook`];
 //! 6. what reports it: [`event`] and [`audit`];
-//! 7. surfaces: [`provider`] formats, [`mcp`], [`cli`];
+//! 7. surfaces: [`provider`] formats, [`mcp`], [`http`], [`cli`];
 //! 8. building blocks: [`process`] and [`workspace`]; [`testing`].
 //!
 //! # Features
 //!
 //! `macros` and `linked` are enabled by default. Each other feature adds one part and its
 //! dependencies: `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
-//! commands as hooks, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
+//! commands as hooks, `http` a server with REST and OpenAPI, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
 //! same without a server over HTTP, `otel` fields
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
 //! a harness and checks for tests, and `workspace` the folders that tools may access.
@@ -75,7 +75,7 @@
 /// * [Decide which calls may run](guide::guards), [add hooks](guide::hooks),
 ///   [confine commands](guide::sandbox)
 /// * [Write an agent](guide::agent), [add a command line](guide::command_line)
-/// * [Serve your tools over MCP](guide::serving),
+/// * [Serve your tools over MCP](guide::serving), [over HTTP](guide::http),
 ///   [use the tools of MCP servers](guide::foreign_servers)
 #[cfg(any(doc, doctest))]
 pub mod guide {
@@ -99,6 +99,10 @@ pub mod guide {
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/hooks.md")]
     pub mod hooks {}
+    #[cfg(any(feature = "http", not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/http.md")]
+    pub mod http {}
     #[cfg(any(all(feature = "process", unix), not(doctest)))]
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/sandbox.md")]

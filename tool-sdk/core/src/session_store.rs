@@ -217,7 +217,11 @@ mod unix_millis {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::SystemTime;
+
+    use serde_json::Value;
+
+    use super::{CallRecord, CallStatus, MemorySessionStore, SessionStore as _};
 
     fn record(call: &str, session: &str) -> CallRecord {
         CallRecord {
