@@ -152,7 +152,7 @@ fn serve_mcp(
 }
 
 /// Describes for clients what the tools act on and what restricts them, also where nothing does.
-fn describe_settings(settings: &Settings) -> String {
+pub(super) fn describe_settings(settings: &Settings) -> String {
     let roots: Vec<String> =
         settings.roots.iter().map(|it| format!("`{}`", it.display())).collect();
     let sandbox = match (settings.sandbox.mode(), settings.sandbox.level()) {
@@ -284,7 +284,7 @@ pub(super) fn choose_token(
 }
 
 /// Returns the folder for the file of a generated token. Tools cannot write there.
-pub(super) fn token_folder(settings: &Settings) -> Option<PrivateFolder> {
+fn token_folder(settings: &Settings) -> Option<PrivateFolder> {
     let mut place = PrivateFolder::new(settings.state_dir.as_ref()?.join("mcp"));
     place.add_writable_roots(&settings.roots);
     Some(place)

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use tokio_util::sync::CancellationToken;
 use tool_sdk_http::rest::{self, RestOptions};
 use tool_sdk_http::{HttpOptions, TokenScope, TokenVerifier as _};
 use tool_sdk_mcp::Server;
@@ -25,7 +26,7 @@ pub(super) fn build_command() -> Command {
     let address = Arg::new(ADDRESS)
         .value_name("ADDR")
         .default_value(DEFAULT_ADDRESS)
-        .value_parser(parse_address)
+        .value_parser(value_parser!(ListenAddress))
         .help(
             "Listen at this address, at this port of 127.0.0.1, or at the UNIX socket unix:PATH. \
              Clients send the token that is in the variable TOOL_SDK_TOKEN, or the one that is \
@@ -37,17 +38,6 @@ pub(super) fn build_command() -> Command {
         .arg(address)
 }
 
-/// Parses `HOST:PORT`, a port, or `unix:PATH`.
-fn parse_address(text: &str) -> std::result::Result<ListenAddress, &'static str> {
-    if let Ok(port) = text.parse::<u16>() {
-        return format!("127.0.0.1:{port}").parse();
-    }
-    match text.strip_prefix("localhost:") {
-        Some(port) => format!("127.0.0.1:{port}").parse(),
-        None => text.parse(),
-    }
-}
-
 /// Serves until a shutdown signal.
 pub(super) fn run(
     app: &App,
@@ -57,6 +47,7 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> Result<io::Result<()>> {
     let Some(endpoint) = matches.get_one::<ListenAddress>(ADDRESS) else { return Ok(Ok(())) };
+    settings.check_broad_roots(program, "served", io)?;
     let own = &settings.serve;
     let servers = ConfiguredServers::load(settings, io)?;
     let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
@@ -64,9 +55,9 @@ pub(super) fn run(
     environment.warn_missing_services(io);
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
-    let folder = serve::token_folder(settings);
-    let token = serve::choose_token(endpoint, own.is_empty(), folder, io)?;
-    let http = HttpOptions::new(token.as_token().clone());
+    let shutdown = CancellationToken::new();
+    let token = serve::choose_token(endpoint, own.is_empty(), settings, io)?;
+    let http = HttpOptions::new(token.as_token().clone()).shut_down_on(shutdown.clone());
     let http = principals::add_principals(http, token.as_token(), own, pipeline.toolset(), io)?;
     if !own.register_servers {
         serve::remove_registration_tools(pipeline.toolset());
@@ -75,6 +66,8 @@ pub(super) fn run(
     let mcp_readable = readable.clone();
     let mcp = Server::new(pipeline.clone(), session.clone())
         .with_name(program, env!("CARGO_PKG_VERSION"))
+        .with_shutdown(shutdown.clone())
+        .with_instructions(serve::describe_settings(settings))
         .with_client_approvals(asks)
         .with_session_setup(move |session| mcp_readable.attach_to(session));
     let serving = async {
@@ -94,7 +87,7 @@ pub(super) fn run(
         let serving = rest::serve(pipeline.clone(), listener, options);
         serve::serve_and_connect(serving, &servers, &patterns, io).await
     };
-    run_loop::block_on(serve::serve_until_interrupted(serving, &pipeline))
+    run_loop::block_on(serve::serve_until_interrupted(serving, &pipeline, &shutdown))
 }
 
 /// Prints where clients find what, and how they get a token.
@@ -127,24 +120,4 @@ fn announce(
         io.print_stderr(style::sanitize_text(&line));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parses_ports_addresses_and_sockets() {
-        for (text, base) in [
-            ("8080", "http://127.0.0.1:8080"),
-            ("localhost:81", "http://127.0.0.1:81"),
-            ("[::1]:82", "http://[::1]:82"),
-            ("unix:/run/a", "unix:/run/a, as http://localhost"),
-        ] {
-            assert_eq!(parse_address(text).map(|it| it.base_url()), Ok(base.to_owned()), "{text}");
-        }
-        for wrong in ["", "70000", "localhost", "unix:"] {
-            assert!(parse_address(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -41,7 +41,7 @@ pub enum CallUpdate {
 impl CallEvents {
     /// Starts the call in a task of the current runtime.
     pub(super) fn start(pipeline: Pipeline, session: Session, mut call: Call<'static>) -> Self {
-        let id = call.id_or_generate();
+        let id = call.id.clone().unwrap_or_else(CallId::generate);
         call.id = Some(id.clone());
         let events = pipeline.subscribe_to_call(&id);
         let running = tokio::spawn(async move { pipeline.call(&session, call).await });

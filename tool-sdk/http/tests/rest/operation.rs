@@ -28,7 +28,7 @@ async fn health_needs_no_token_and_metrics_need_their_scope() {
     ] {
         assert!(metrics.body.lines().any(|it| it == line), "{line}: {}", metrics.body);
     }
-    server.pipeline.close();
+    drop(server.pipeline.close());
     server.get("/readyz").send().await.expect(503);
 }
 
