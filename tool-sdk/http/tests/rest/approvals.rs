@@ -89,7 +89,7 @@ async fn an_approval_for_the_session_covers_its_next_calls() {
     write(&server, "w").session(&session).send().await.expect(200);
 }
 
-// Without anybody who could answer, the denial says how to allow the call.
+// Without a person who could answer, the denial says how to allow the call.
 #[tokio::test]
 async fn a_call_is_denied_at_once_when_no_person_can_answer() {
     let server = TestServer::start().await;
@@ -119,7 +119,7 @@ async fn the_stream_starts_where_the_list_was_made() {
         events.next_named("permission_asked").await;
     };
     tokio::select! {
-        _ = write(&server, "w").send() => unreachable!("nobody answers"),
+        _ = write(&server, "w").send() => unreachable!("no person answers"),
         () = cancelled => {}
     }
 }
