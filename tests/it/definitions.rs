@@ -114,6 +114,9 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "grep_files",
         "list_dir",
         "list_sessions",
+        "mcp_prompt_get",
+        "mcp_resource_list",
+        "mcp_resource_read",
         "read_file",
         "tool_search",
     ];

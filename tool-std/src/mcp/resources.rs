@@ -133,7 +133,6 @@ pub async fn mcp_resource_read(
 /// An argument of a prompt.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::exhaustive_structs, reason = "callers of the function construct it")]
 pub struct PromptArgumentValue {
     /// The name of the argument.
     pub name: String,
