@@ -699,6 +699,8 @@ fn every_example_is_a_command_that_works() {
             "kill_session" | "write_stdin" => &[1],
             // The server of the example may not be installed.
             "register_mcp_server" => &[0, 1],
+            // No server is configured here.
+            "mcp_prompt_get" | "mcp_resource_read" => &[1],
             _ => &[0],
         };
         for example in definition["examples"].as_array().into_iter().flatten() {

@@ -23,6 +23,7 @@
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
 //!           add NAME --url URL | import [CLIENT | FILE]
+//!           resources [NAME] | prompts [NAME] | read NAME URI
 //!   setup   CLIENT [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL
