@@ -183,8 +183,8 @@ pub mod arguments {
 pub mod environment {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        ClientKind, CloseCallback, ConversationMessage, ElicitationOutcome, FromContext,
-        FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
+        ClientKind, CloseCallback, ConversationMessage, DeniedFiles, ElicitationOutcome,
+        FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
         MissingService, PermissionFuture, SessionIds, Signal, Sink, ToolFacts, ToolSettings,
         Visibility, VisibilityFilter, WorkStop,
     };

@@ -50,8 +50,8 @@ pub use self::call::{
 };
 pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
-    ClientKind, CloseCallback, Context, ConversationMessage, ElicitationOutcome, FromContext,
-    FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
+    ClientKind, CloseCallback, Context, ConversationMessage, DeniedFiles, ElicitationOutcome,
+    FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
     PermissionFuture, Session, SessionIds, Signal, Sink, State, ToolFacts, ToolSettings,
     Visibility, VisibilityFilter, WorkStop,
 };

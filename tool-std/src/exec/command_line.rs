@@ -220,7 +220,7 @@ pub(super) fn base_folder<'a>(cx: &'a Context, workdir: &WorkspacePath) -> BaseF
     workdir.pin_location(cx);
     match working_folder(cx, workdir) {
         Ok(folder) => {
-            let policy = sandbox::sandbox_policy(cx);
+            let policy = sandbox::decision_policy(cx);
             BaseFolder::new(cx, Some(folder.absolute_path()))
                 .with_writable_roots(policy.enforced_roots())
                 .with_confinement(policy.allows_confined_commands())

@@ -70,8 +70,7 @@ pub async fn exec_command(
     drop(justification);
     let line = CommandLine { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
     let spawn = enter_working_folder(line.build_spawn()?, &workdir, cx)?;
-    let spawn =
-        spawn.terminal(tty).cancel_on(cx.shutdown_token()).sandbox(sandbox::sandbox_policy(cx));
+    let spawn = spawn.terminal(tty).cancel_on(cx.shutdown_token());
     let record = spawn.to_record();
     let processes = session_processes(cx);
     let within = Duration::from_millis(
@@ -80,6 +79,7 @@ pub async fn exec_command(
     let _slot = tokio::time::timeout(within, processes.acquire_attended_slot())
         .await
         .map_err(|_| too_many_commands())?;
+    let spawn = spawn.sandbox(sandbox::start_policy(cx).await?);
     let started = Instant::now();
     let process = processes.spawn(&spawn).map_err(start_error)?;
     let mut unreported = UnreportedSession { processes: &processes, id: Some(process.id()) };

@@ -41,6 +41,8 @@ mod strip_ansi;
 mod suffixes;
 #[cfg(unix)]
 mod terminal_shells;
+#[cfg(unix)]
+mod unreadable_files;
 mod variants;
 #[cfg(unix)]
 mod write_stdin_tool;

@@ -6,7 +6,7 @@ use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{Context, Output, ToolError};
 
 use super::output::{oneshot_output, start_error, stream_output, with_record};
-use super::sandbox::SandboxReport;
+use super::sandbox::{SandboxReport, start_policy};
 
 /// Returns the processes of the session. They end when the pipeline is closed, which waits for
 /// them.
@@ -30,7 +30,7 @@ impl Drop for SessionGuard<'_> {
     }
 }
 
-/// Runs `spawn` for at most `limit` milliseconds, once a process slot is free.
+/// Runs `spawn` in the sandbox for at most `limit` milliseconds, once a process slot is free.
 pub(super) async fn run_to_end(
     spawn: BackgroundCommand,
     limit: u64,
@@ -39,8 +39,9 @@ pub(super) async fn run_to_end(
     let record = spawn.to_record();
     let processes = session_processes(cx);
     let _turn = processes.acquire_slot().await;
+    let spawn = spawn.cancel_on(cx.shutdown_token()).sandbox(start_policy(cx).await?);
     let started = Instant::now();
-    let process = processes.spawn(&spawn.cancel_on(cx.shutdown_token())).map_err(start_error)?;
+    let process = processes.spawn(&spawn).map_err(start_error)?;
     let _forgetting = SessionGuard(&processes, process.id());
     let ended = tokio::time::timeout(
         Duration::from_millis(limit),

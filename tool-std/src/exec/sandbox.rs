@@ -2,14 +2,17 @@
 //!
 //! **Invariant:** the host sets the policy; no tool argument changes it.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy, SandboxStatus};
 use tool_sdk::process::{BackgroundProcess, ExitOutcome};
-use tool_sdk::{Context, ToolError, Workspace};
+use tool_sdk::{CallId, Context, ToolError, Workspace};
 
 use super::approval_binding::UNSEEN;
+use super::unreadable_files::add_unreadable_files;
 
 /// Messages that programs print when the kernel denies an operation, in the locale of commands.
 const DENIAL_MESSAGES: &[&str] = &[
@@ -28,8 +31,67 @@ const OFF: &str = "off: nothing confines the files that the command opens to the
 /// How many names a warning lists.
 const MAX_WARNED_NAMES: usize = 8;
 
+/// How many calls are remembered that need no approval because they are confined.
+const MAX_CONFINED_CALLS: usize = 1_024;
+
+/// The calls that were decided about as confined and have not started yet.
+#[derive(Clone, Default)]
+struct ConfinedCalls(Arc<Mutex<VecDeque<CallId>>>);
+
+impl ConfinedCalls {
+    fn set(&self, call: &CallId, is_confined: bool) {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|other| other != call);
+        if is_confined {
+            calls.truncate(MAX_CONFINED_CALLS - 1);
+            calls.push_front(call.clone());
+        }
+    }
+
+    fn take(&self, call: &CallId) -> bool {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = calls.iter().position(|other| other == call);
+        at.and_then(|at| calls.remove(at)).is_some()
+    }
+}
+
+/// Returns the policy by which a call is decided about. The files that commands must not read are
+/// searched only if the decision depends on them.
+pub(super) fn decision_policy(cx: &Context) -> SandboxPolicy {
+    let policy = host_policy(cx);
+    if !policy.allows_confined_commands() {
+        return policy;
+    }
+    let policy = add_unreadable_files(policy, cx);
+    let calls = cx.session().extension::<ConfinedCalls>();
+    calls.set(cx.call_id(), policy.allows_confined_commands());
+    policy
+}
+
+/// Returns the policy for a command that starts now.
+///
+/// Fails when the call was decided about as confined, and more stays readable by now.
+pub(super) async fn start_policy(cx: &Context) -> Result<SandboxPolicy, ToolError> {
+    let was_confined = cx.session().extension::<ConfinedCalls>().take(cx.call_id());
+    let context = cx.clone();
+    let policy = cx.run_blocking(move |_| Ok(current_policy(&context))).await?;
+    if was_confined && !policy.allows_confined_commands() {
+        return Err(ToolError::conflict(
+            "files that must not be read appeared since the command was allowed, and the sandbox \
+             cannot cover them",
+        ));
+    }
+    Ok(policy)
+}
+
+/// Returns the policy of the host with the workspace roots writable, and the files covered that
+/// must not be read and exist now.
+fn current_policy(cx: &Context) -> SandboxPolicy {
+    add_unreadable_files(host_policy(cx), cx)
+}
+
 /// Returns the policy of the host with the workspace roots writable.
-pub(super) fn sandbox_policy(cx: &Context) -> SandboxPolicy {
+fn host_policy(cx: &Context) -> SandboxPolicy {
     let policy = cx.session().extension::<SandboxPolicy>();
     match cx.state::<Workspace>() {
         Ok(workspace) => workspace.roots().fold(policy, |policy, root| policy.with_writable(root)),
@@ -50,7 +112,7 @@ pub(super) fn approval_preview(
         )
         .hint("name fewer files, or the folder that they are in; a rule may allow the command as it is"));
     }
-    let policy = sandbox_policy(cx);
+    let policy = current_policy(cx);
     let enforced = (!policy.is_off()).then(|| policy.status());
     let words = describe_status(&policy, enforced.as_ref()).unwrap_or_else(|| OFF.to_owned());
     let mut preview = shown.unwrap_or_else(|| json!({}));
@@ -111,7 +173,7 @@ impl SandboxReport {
                 mode => json!({ "mode": mode, "level": self.policy.level() }),
             };
         };
-        json!({
+        let mut data = json!({
             "mode": self.policy.mode(),
             "level": self.policy.level(),
             "filesystem": status.filesystem,
@@ -119,7 +181,11 @@ impl SandboxReport {
             "processes": status.processes,
             "reasons": status.reasons,
             "planted": self.new_protected_files,
-        })
+        });
+        if let Some(reads) = status.reads {
+            data["reads"] = reads.as_str().into();
+        }
+        data
     }
 
     /// Returns the status line of the result, if a sandbox was requested.
@@ -146,7 +212,7 @@ impl SandboxReport {
 
     /// Returns a hint for the model if a failed command was probably denied by the sandbox.
     pub(super) fn denial_hint(&self, exit: Option<ExitOutcome>, output: &str) -> Option<String> {
-        self.status.as_ref()?;
+        let status = self.status.as_ref()?;
         let failed = exit.is_some_and(|exit| exit != ExitOutcome::Code(0));
         if !failed || !DENIAL_MESSAGES.iter().any(|words| output.contains(words)) {
             return None;
@@ -159,6 +225,8 @@ impl SandboxReport {
             }
         };
         let network = if self.policy.has_network() { "" } else { ", and no network is reached" };
-        Some(format!("The sandbox may have caused this: {writable}{network}."))
+        let reads =
+            if status.reads.is_some() { ", and files that rules deny cannot be read" } else { "" };
+        Some(format!("The sandbox may have caused this: {writable}{network}{reads}."))
     }
 }

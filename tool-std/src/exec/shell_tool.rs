@@ -47,10 +47,8 @@ pub async fn shell(
     };
     patch_command::reject_patch(&command.join(" "))?;
     CommandAnalysis::from_argv(&command).check_complete()?;
-    let spawn = BackgroundCommand::new(program, args)
-        .env(child_environment(&[])?)
-        .sandbox(sandbox::sandbox_policy(cx))
-        .title(command.join(" "));
+    let spawn =
+        BackgroundCommand::new(program, args).env(child_environment(&[])?).title(command.join(" "));
     oneshot::run_to_end(enter_working_folder(spawn, &workdir, cx)?, timeout_ms, cx).await
 }
 

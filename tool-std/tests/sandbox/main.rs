@@ -8,6 +8,7 @@
 
 mod auto_allow;
 mod leftovers;
+mod reads;
 mod servers;
 mod working_folder;
 

@@ -7,6 +7,7 @@
 //! the host sets.
 
 mod cancel;
+mod denied_files;
 mod inquiry;
 mod session;
 mod session_states;
@@ -27,6 +28,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, WorkStop};
+pub(crate) use self::denied_files::DenialJudge;
+pub use self::denied_files::DeniedFiles;
 pub use self::inquiry::{ElicitationOutcome, Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
 pub(crate) use self::session::SessionHandle;
 pub use self::session::{ClientKind, ConversationMessage, Session, SessionIds};
@@ -487,6 +490,26 @@ impl Context {
         match &self.sink {
             Some(sink) => Arc::clone(sink).visible_files(self, permission),
             None => VisibilityFilter::SHOW_ALL,
+        }
+    }
+
+    /// Returns the files that deny rules keep from `permission`, for a tool that enforces such rules
+    /// by other means, such as a sandbox.
+    ///
+    /// Only rules about the permission itself count, and rules that ask do not. Without a pipeline
+    /// around the call, nothing is denied. The answer is valid for this call only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let denied = tool_sdk::testing::context().denied_files("read");
+    /// assert!(denied.is_empty());
+    /// ```
+    #[must_use]
+    pub fn denied_files(&self, permission: &str) -> DeniedFiles {
+        match &self.sink {
+            Some(sink) => Arc::clone(sink).denied_files(self, permission),
+            None => DeniedFiles::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, InquiryFuture, ToolFacts, VisibilityFilter, WorkStop};
+use super::{Context, DeniedFiles, InquiryFuture, ToolFacts, VisibilityFilter, WorkStop};
 use crate::call::{Call, Outcome};
 use crate::error::ToolError;
 use crate::name::ToolName;
@@ -132,6 +132,12 @@ pub trait Sink: Send + Sync {
     fn visible_files(self: Arc<Self>, cx: &Context, permission: &str) -> VisibilityFilter {
         let _ = (cx, permission);
         VisibilityFilter::SHOW_ALL
+    }
+
+    /// Returns the files that deny rules keep from `permission`; none by default.
+    fn denied_files(self: Arc<Self>, cx: &Context, permission: &str) -> DeniedFiles {
+        let _ = (cx, permission);
+        DeniedFiles::default()
     }
 }
 

@@ -19,8 +19,8 @@ use super::session_files;
 use crate::audit::{self, AuditSink};
 use crate::call::{Call, CallOrigin, Outcome};
 use crate::context::{
-    CloseCallback, Context, InquiryFuture, PermissionFuture, Session, Signal, Sink, ToolFacts,
-    VisibilityFilter, WorkStop,
+    CloseCallback, Context, DeniedFiles, InquiryFuture, PermissionFuture, Session, Signal, Sink,
+    ToolFacts, VisibilityFilter, WorkStop,
 };
 use crate::event::{EventBus, EventCall, EventKind, SecretHoldback};
 use crate::hook::RegisteredHook;
@@ -311,6 +311,10 @@ impl Sink for PipelineInner {
 
     fn visible_files(self: Arc<Self>, cx: &Context, permission: &str) -> VisibilityFilter {
         super::visibility::visibility_filter(&self, cx, permission)
+    }
+
+    fn denied_files(self: Arc<Self>, cx: &Context, permission: &str) -> DeniedFiles {
+        super::denied_files::denied_files(&self, cx, permission)
     }
 }
 

@@ -27,6 +27,7 @@ mod builder;
 mod call_events;
 mod closing;
 mod denial;
+mod denied_files;
 mod execute;
 mod finish;
 mod grant_lookup;

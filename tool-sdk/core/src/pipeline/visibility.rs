@@ -169,13 +169,13 @@ fn file_rules(rules: &Ruleset, view: &ToolsetView, tool: &Definition) -> Ruleset
 
 /// Returns the rules without those on arguments that hold no paths, because a shown file has no
 /// arguments.
-fn rules_about_shown_files(rules: &Ruleset, tools: &[Arc<dyn Tool>]) -> Ruleset {
+pub(super) fn rules_about_shown_files(rules: &Ruleset, tools: &[Arc<dyn Tool>]) -> Ruleset {
     let is_about_it = |rule: &&Rule| rule.argument.is_none() || is_about_files(rule, tools.iter());
     Ruleset::new(rules.rules().iter().filter(is_about_it).cloned())
 }
 
 /// The arguments of a shown file: there are none, and rules on paths apply to it.
-struct NoArguments;
+pub(super) struct NoArguments;
 
 impl ArgumentLookup for NoArguments {
     fn value(&self, _: &str) -> Option<Value> {

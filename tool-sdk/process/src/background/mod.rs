@@ -132,7 +132,8 @@ impl BackgroundProcesses {
         let mark = table.next_tag().map_err(cannot)?;
         let process = Arc::new(BackgroundProcess::spawn(id, spawn, mark)?);
         if let Some(stand_ins) = process.placeholders() {
-            table.placeholders.insert(spawn.spec.sandbox.clone(), stand_ins);
+            let policy = spawn.spec.sandbox.without_unreadable_paths();
+            table.placeholders.insert(policy, stand_ins);
         }
         table.processes.push(Arc::clone(&process));
         drop(table);

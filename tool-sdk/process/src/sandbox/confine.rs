@@ -67,7 +67,9 @@ pub(crate) fn confine_command(
     if policy.is_off() {
         return Ok(None);
     }
-    let status = policy.status();
+    let SandboxSupport { status: floor, .. } = probed_support(policy);
+    let mut status = floor.clone();
+    apply_read_gaps(policy, &mut status);
     if !policy.is_met_by(&status) {
         return Err(status);
     }
@@ -82,7 +84,7 @@ pub(crate) fn confine_command(
     }
     // The status was reported by a helper, so there is one.
     let helper = system::helper_program(policy).map_err(SandboxStatus::unenforced)?;
-    let order = HelperRequest::for_policy(policy, Some(status.clone()))
+    let order = HelperRequest::for_policy(policy, Some(floor))
         .map_err(protected_error)
         .map_err(SandboxStatus::unenforced)?;
     let told = encode_request(&order).map_err(SandboxStatus::unenforced)?;
@@ -91,7 +93,8 @@ pub(crate) fn confine_command(
     let stand_ins = PlaceholderDirs(stand_ins.collect());
     let mut all = vec![HELPER_ARG.into(), told, program.to_owned()];
     all.extend_from_slice(args);
-    let planted = ProtectedBaseline(Some(Arc::new((policy.clone(), order.protected))));
+    let baseline_policy = policy.without_unreadable_paths();
+    let planted = ProtectedBaseline(Some(Arc::new((baseline_policy, order.protected))));
     Ok(Some(ConfinedCommand {
         command: Some((helper, all)),
         status,
@@ -100,8 +103,23 @@ pub(crate) fn confine_command(
     }))
 }
 
-/// Returns what this machine can enforce for `policy`, from a cache of probes.
+/// Returns what this machine can enforce for `policy`.
 pub(super) fn cached_support(policy: &SandboxPolicy) -> SandboxSupport {
+    let mut support = probed_support(policy);
+    apply_read_gaps(policy, &mut support.status);
+    support
+}
+
+/// Lowers the level for reading by what the host could not find out.
+fn apply_read_gaps(policy: &SandboxPolicy, status: &mut SandboxStatus) {
+    if let (false, Some(unreadable)) = (policy.is_off(), &policy.unreadable) {
+        unreadable.apply_gaps(status);
+    }
+}
+
+/// Returns what the helper enforces for `policy`, from a cache of probes.
+fn probed_support(policy: &SandboxPolicy) -> SandboxSupport {
+    let policy = &policy.without_unreadable_paths();
     static KNOWN: Mutex<Option<HashMap<SandboxPolicy, SandboxSupport>>> = Mutex::new(None);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(support) = known().get_or_insert_default().get(policy) {

@@ -26,6 +26,9 @@ pub(super) struct HelperRequest {
     pub(super) writable: Vec<PathBuf>,
     /// The protected paths in the writable folders.
     pub(super) protected: ProtectedPaths,
+    /// The paths to cover; `None` if the status need not say whether paths can be covered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unreadable: Option<BTreeSet<PathBuf>>,
     /// The status that must be reached, or the program is not started. `None` for a probe: the
     /// helper only reports its status.
     #[serde(rename = "floor")]
@@ -59,6 +62,7 @@ impl HelperRequest {
             unix_sockets: policy.unix_sockets,
             writable: policy.writable_folders(),
             protected: ProtectedPaths::for_policy(policy)?,
+            unreadable: policy.unreadable.as_ref().map(|unreadable| unreadable.paths().clone()),
             required_status: floor,
         })
     }

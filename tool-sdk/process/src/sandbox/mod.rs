@@ -9,21 +9,22 @@
 //! On Linux the helper combines four mechanisms:
 //!
 //! * A PID namespace kills all descendants with the child.
-//! * A mount namespace makes everything read-only except the writable folders, and protects files
-//!   in them that programs later execute or obey.
+//! * A mount namespace makes everything read-only except the writable folders, protects files in
+//!   them that programs later execute or obey, and covers the files that the child must not read.
 //! * Landlock restricts writes to devices and FIFOs, which mounts do not cover, and blocks signals
 //!   and ptrace to processes outside.
 //! * Seccomp blocks networks, and system calls that builds and tests do not need.
 //!
 //! **Invariant:** a restriction that is not enforced is reported: see [`SandboxStatus`].
 //!
-//! **Not included:** files are not hidden, so a child can print what it can read. Systems other
-//! than Linux have no sandbox, and [`SandboxMode::Required`] refuses to run anything there.
+//! **Not included:** only the paths of [`SandboxPolicy::with_unreadable`] are covered, so a child can
+//! print every other file that it can read. Systems other than Linux have no sandbox, and [`SandboxMode::Required`] refuses to run anything there.
 
 mod confine;
 mod helper_protocol;
 mod policy;
 mod status;
+mod unreadable;
 
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 mod linux;

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::status::{EnforcementLevel, SandboxStatus, SandboxSupport};
+use super::unreadable::UnreadablePaths;
 use super::{confine, system};
 
 /// How much a sandboxed child may do.
@@ -121,6 +122,8 @@ pub struct SandboxPolicy {
     auto_allow: bool,
     pub(super) writable_roots: BTreeSet<PathBuf>,
     pub(super) protected: BTreeSet<PathBuf>,
+    /// `None` if no path is to be covered.
+    pub(super) unreadable: Option<UnreadablePaths>,
     pub(super) helper: Option<PathBuf>,
 }
 
@@ -221,6 +224,51 @@ impl SandboxPolicy {
         self
     }
 
+    /// Adds a file or folder that the child must not read; it is covered by an empty one that
+    /// cannot be opened.
+    ///
+    /// The path must be absolute and without symlinks. It is covered if it exists when the child
+    /// starts; the child must not start in such a folder. At most 1,024 paths are covered, with
+    /// 64 KiB together; the rest is a [gap](Self::with_unreadable_gap). The same file under another
+    /// path, as by a hard link, stays readable.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
+    ///
+    /// let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite);
+    /// assert_eq!(policy.status().reads, None);
+    ///
+    /// let policy = policy.with_unreadable("/home/ada/.ssh");
+    /// assert!(policy.status().reads.is_some());
+    /// ```
+    #[must_use]
+    pub fn with_unreadable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.unreadable.get_or_insert_default().add_path(path.into());
+        self
+    }
+
+    /// Adds the reason why not all files that the child must not read are known. They are then
+    /// covered in part at most, which [`SandboxMode::Required`] refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::process::sandbox::{EnforcementLevel, SandboxLevel, SandboxMode, SandboxPolicy};
+    ///
+    /// let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite)
+    ///     .with_unreadable_gap("`/home/*/.ssh` is not searched for");
+    /// let status = policy.status();
+    /// assert_ne!(status.reads, Some(EnforcementLevel::Full));
+    /// assert!(!policy.is_met_by(&status));
+    /// ```
+    #[must_use]
+    pub fn with_unreadable_gap(mut self, reason: impl Into<String>) -> Self {
+        self.unreadable.get_or_insert_default().add_gap(reason.into());
+        self
+    }
+
     /// Sets the helper, a program that calls [`run_helper_if_asked`](super::run_helper_if_asked).
     /// For hosts whose own program does not.
     #[must_use]
@@ -253,7 +301,8 @@ impl SandboxPolicy {
         matches!(self.mode, SandboxMode::Off) || matches!(self.level, SandboxLevel::Full)
     }
 
-    /// Returns what would be enforced for a child; probed once per policy and cached.
+    /// Returns what would be enforced for a child; probed once per policy and cached. Which paths are
+    /// [to be covered](Self::with_unreadable) needs no new probe.
     #[must_use]
     pub fn status(&self) -> SandboxStatus {
         self.support().status
@@ -277,6 +326,22 @@ impl SandboxPolicy {
         status.filesystem == EnforcementLevel::Full
             && status.processes == EnforcementLevel::Full
             && (self.network || status.network == EnforcementLevel::Full)
+            && self.covers_reads(status)
+    }
+
+    /// Returns whether nothing that is to be covered stays readable.
+    fn covers_reads(&self, status: &SandboxStatus) -> bool {
+        match status.reads {
+            Some(level) => level == EnforcementLevel::Full,
+            None => self.unreadable.is_none(),
+        }
+    }
+
+    /// Returns the policy without the paths to cover. Whether the machine can cover paths does not
+    /// depend on them, so probes of the machine are cached by this policy.
+    pub(crate) fn without_unreadable_paths(&self) -> Self {
+        let unreadable = self.unreadable.is_some().then(UnreadablePaths::default);
+        Self { unreadable, ..self.clone() }
     }
 
     /// Returns the status if it enforces less than this policy.

@@ -50,6 +50,10 @@ pub struct SandboxStatus {
     pub network: EnforcementLevel,
     /// Whether all descendants end with the child, and other processes are hidden from it.
     pub processes: EnforcementLevel,
+    /// Whether the files that the child [must not read](super::SandboxPolicy::with_unreadable) are
+    /// covered; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<EnforcementLevel>,
     /// The gaps and their causes.
     pub reasons: Vec<String>,
 }
@@ -77,14 +81,18 @@ impl SandboxStatus {
         self.filesystem >= floor.filesystem
             && self.network >= floor.network
             && self.processes >= floor.processes
+            && self.reads >= floor.reads
     }
 }
 
-/// `filesystem full, network none, processes full (why)`.
+/// `filesystem full, network none, processes full (why)`, with `reads` when there is a level for it.
 impl fmt::Display for SandboxStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { filesystem, network, processes, .. } = self;
         write!(f, "filesystem {filesystem}, network {network}, processes {processes}")?;
+        if let Some(reads) = self.reads {
+            write!(f, ", reads {reads}")?;
+        }
         match self.reasons.as_slice() {
             [] => Ok(()),
             reasons => write!(f, " ({})", reasons.join("; ")),

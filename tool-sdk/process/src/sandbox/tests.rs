@@ -5,7 +5,12 @@ use super::*;
 use crate::{BackgroundCommand, BackgroundProcesses, Command, ExitOutcome, RunError};
 
 fn status(filesystem: EnforcementLevel, network: EnforcementLevel) -> SandboxStatus {
-    SandboxStatus { filesystem, network, processes: EnforcementLevel::Full, reasons: Vec::new() }
+    SandboxStatus {
+        filesystem,
+        network,
+        processes: EnforcementLevel::Full,
+        ..SandboxStatus::default()
+    }
 }
 
 // SB2: a required policy is fully enforced, or nothing runs.
@@ -99,6 +104,40 @@ fn only_the_outermost_folders_are_writable() {
     // The nested root is protected too; a path outside of the writable folders need not be.
     let protected = policy.with_protected("/elsewhere").always_protected();
     assert_eq!(protected, ["/w/.git", "/w/inner/.git", "/wider/.git"].map(Into::into).into());
+}
+
+// F193, SB2: what stays readable although it must not be read does not meet a required policy.
+#[test]
+fn required_leaves_nothing_readable() {
+    use EnforcementLevel::{Full, None, Partial};
+    let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite);
+    let full = status(Full, Full);
+    assert!(policy.is_met_by(&full));
+    let unreadable = policy.clone().with_unreadable("/home/ada/.ssh");
+    // A status of another policy says nothing about these paths.
+    assert!(!unreadable.is_met_by(&full));
+    for (reads, expected) in [(Full, true), (Partial, false), (None, false)] {
+        let status = SandboxStatus { reads: Some(reads), ..full.clone() };
+        assert_eq!(unreadable.is_met_by(&status), expected, "{reads}");
+        assert!(status.to_string().ends_with(&format!("reads {reads}")), "{status}");
+        assert_eq!(full.is_at_least(&status), false);
+        assert!(status.is_at_least(&full));
+    }
+    assert_eq!(full.to_string(), "filesystem full, network full, processes full");
+    assert!(!serde_json::to_string(&full).unwrap().contains("reads"));
+}
+
+// The cache of probes does not grow with the paths that are covered.
+#[test]
+fn policies_that_differ_in_covered_paths_share_a_probe() {
+    let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::ReadOnly);
+    let key = |path: &str| policy.clone().with_unreadable(path).without_unreadable_paths();
+    assert_eq!(key("/a"), key("/b"));
+    assert_eq!(policy.without_unreadable_paths(), policy);
+    assert_ne!(key("/a"), policy);
+    let gap = policy.clone().with_unreadable_gap("why");
+    assert_eq!(gap.without_unreadable_paths(), key("/a"));
+    assert!(gap.status().reasons.iter().any(|reason| reason.contains("why")));
 }
 
 #[test]

@@ -146,6 +146,16 @@ impl Pattern {
         (!plain.is_empty()).then_some(plain)
     }
 
+    /// Returns the pattern with the home folder in place of `~` and `$HOME`.
+    pub(crate) fn to_expanded_text(&self) -> String {
+        String::from_utf8_lossy(&self.parts).into_owned()
+    }
+
+    /// Whether a path below `folder` could match.
+    pub(crate) fn can_match_below(&self, folder: &str) -> bool {
+        self.path.is_some() || self.can_match_prefix(&format!("{folder}/"))
+    }
+
     /// Whether `text` matches, or the text after any `/` in it.
     ///
     /// A rule that denies `.env` means `src/.env` too: a bare name, without `/` and blanks, matches

@@ -37,6 +37,7 @@ impl ConfinementSteps {
             filesystem: self.filesystem_level(order.level),
             network: self.network_level(order.network),
             processes: self.processes_level(),
+            reads: order.unreadable.as_ref().map(|_| self.reads_level()),
             reasons: self.reasons(order.level),
         };
         SandboxSupport {
@@ -72,14 +73,33 @@ impl ConfinementSteps {
     }
 
     fn processes_level(&self) -> EnforcementLevel {
-        let hidden = self.mounts.as_ref().is_ok_and(|mounts| mounts.proc_error.is_none());
         match (&self.processes, &self.landlock) {
-            (Ok(()), _) if hidden => EnforcementLevel::Full,
+            (Ok(()), _) if self.hides_processes() => EnforcementLevel::Full,
             // Processes outside are visible only.
             (Ok(()), Ok(_)) => EnforcementLevel::Partial,
             // Descendants may outlive the child. Processes outside are visible only.
             (Err(_), Ok(SIGNALS_ABI..)) => EnforcementLevel::Partial,
             (_, _) => EnforcementLevel::None,
+        }
+    }
+
+    fn hides_processes(&self) -> bool {
+        let has_own_proc = self.mounts.as_ref().is_ok_and(|mounts| mounts.proc_error.is_none());
+        has_own_proc && self.processes.is_ok()
+    }
+
+    fn reads_level(&self) -> EnforcementLevel {
+        // Without either, the child reaches the mounts of the host through `/proc/PID/cwd`.
+        let is_host_hidden = self.landlock.is_ok() || self.hides_processes();
+        match self.mounts.as_ref().ok().and_then(|mounts| mounts.read_covers.as_ref()) {
+            // With capabilities the child could undo the mounts.
+            Some(Ok(uncovered))
+                if uncovered.is_empty() && self.capabilities.is_ok() && is_host_hidden =>
+            {
+                EnforcementLevel::Full
+            }
+            Some(Ok(_)) => EnforcementLevel::Partial,
+            Some(Err(_)) | None => EnforcementLevel::None,
         }
     }
 
@@ -94,6 +114,15 @@ impl ConfinementSteps {
             }
             Ok(_) => {}
             Err(error) => reasons.push(format!("no mount namespace: {error}")),
+        }
+        match self.mounts.as_ref().ok().and_then(|mounts| mounts.read_covers.as_ref()) {
+            Some(Ok(uncovered)) if !uncovered.is_empty() => {
+                reasons.push(format!("readable although denied: {}", uncovered.join(", ")));
+            }
+            Some(Err(error)) => {
+                reasons.push(format!("files that must not be read cannot be covered: {error}"));
+            }
+            Some(Ok(_)) | None => {}
         }
         if let Err(error) = &self.processes {
             reasons.push(format!(
@@ -149,7 +178,7 @@ mod tests {
             HelperRequest::for_policy(&SandboxPolicy::new(SandboxMode::BestEffort, level), None)
                 .unwrap();
         let status = steps.to_support(&order).status;
-        let SandboxStatus { filesystem, network, processes, reasons } = status;
+        let SandboxStatus { filesystem, network, processes, reasons, .. } = status;
         format!("{filesystem} {network} {processes} {}", reasons.len())
     }
 
@@ -205,6 +234,40 @@ mod tests {
             assert!(!status.reasons.is_empty());
             assert!(!required.is_met_by(&status));
         }
+    }
+
+    // F193, SB2: what stays readable is counted and named.
+    #[test]
+    fn reports_what_stays_readable() {
+        use EnforcementLevel::{Full, None, Partial};
+        type Covers = Option<io::Result<Vec<String>>>;
+        let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite);
+        let unreadable = policy.clone().with_unreadable("/x");
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let support = |steps: &ConfinementSteps, policy: &SandboxPolicy| {
+            steps.to_support(&HelperRequest::for_policy(policy, Option::None).unwrap()).status
+        };
+        let cases: [(Covers, bool, i32, EnforcementLevel); 5] = [
+            (Some(Ok(Vec::new())), true, 7, Full),
+            (Some(Ok(vec!["`/x` (busy)".to_owned()])), true, 7, Partial),
+            (Some(Err(denied())), true, 7, None),
+            (Some(Ok(Vec::new())), false, 7, Full),
+            // The mounts of the host can be reached.
+            (Some(Ok(Vec::new())), false, 0, Partial),
+        ];
+        for (read_covers, has_own_proc, landlock, expected) in cases {
+            let mut steps = steps(true, landlock, true);
+            let is_named = expected != Full;
+            let proc_error = (!has_own_proc).then(denied);
+            steps.mounts = Ok(MountReport { read_covers, proc_error, ..MountReport::default() });
+            let status = support(&steps, &unreadable);
+            assert_eq!(status.reads, Some(expected), "{status}");
+            assert!(!is_named || status.reasons.len() > 1, "{status}");
+            assert_eq!(unreadable.is_met_by(&status), expected == Full && has_own_proc, "{status}");
+            assert_eq!(support(&steps, &policy).reads, Option::None);
+        }
+        let status = support(&steps(false, 7, true), &unreadable);
+        assert_eq!(status.reads, Some(None));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod mounts;
 mod namespaces;
 mod placeholder_dirs;
 mod protected;
+mod read_covers;
 mod seccomp;
 mod self_test;
 

@@ -1,5 +1,6 @@
 //! Mounts of the sandbox: the whole file system is read-only, the writable folders are writable,
-//! and the protected paths in them are read-only again.
+//! and the protected paths in them are read-only again. The paths that the child must not read are
+//! [covered](super::read_covers).
 //!
 //! Each is a bind mount onto itself. A mount point can be neither renamed nor removed, so every
 //! folder between a writable folder and a protected path becomes a mount point too: otherwise it
@@ -25,7 +26,7 @@ use rustix::mount::{
 
 use rustix::process::fchdir;
 
-use super::{open_without_links, open_writable_folders};
+use super::{open_without_links, open_writable_folders, read_covers};
 use crate::sandbox::HelperRequest;
 
 /// `/proc` is read-only, without devices, set-uid programs and executables.
@@ -48,6 +49,8 @@ pub(super) struct MountReport {
     pub(super) unprotected: Vec<String>,
     /// Why `/proc` could not be mounted, so that it shows processes outside.
     pub(super) proc_error: Option<io::Error>,
+    /// The paths that could not be covered, with the error; `None` if no path is to be covered.
+    pub(super) read_covers: Option<io::Result<Vec<String>>>,
     /// Whether `/dev/pts` contains only terminals of the sandbox.
     pub(super) has_own_terminals: bool,
 }
@@ -55,6 +58,7 @@ pub(super) struct MountReport {
 /// Applies the mounts in the namespace of this process.
 pub(super) fn apply_mounts(order: &HelperRequest) -> io::Result<MountReport> {
     let folder = current_folder(order)?;
+    reject_unreadable_folder(order, &folder.0)?;
     // Open them here: descriptors from before refer to the mounts of the host.
     let writable = open_writable_folders(order);
     let trees: Vec<OwnedFd> =
@@ -82,12 +86,27 @@ pub(super) fn apply_mounts(order: &HelperRequest) -> io::Result<MountReport> {
             _ => {}
         }
     }
+    let read_covers = order.unreadable.as_ref().map(read_covers::cover_paths);
     let processes = mount_new(c"proc", &[], Path::new("/proc"), PROC_ATTRIBUTES).err();
     let terminals =
         mount_new(c"devpts", PTS_OPTIONS, Path::new("/dev/pts"), PTS_ATTRIBUTES).is_ok();
     // The old working directory refers to the mounts of the host.
     enter_folder(&folder)?;
-    Ok(MountReport { unprotected: open, proc_error: processes, has_own_terminals: terminals })
+    Ok(MountReport {
+        unprotected: open,
+        proc_error: processes,
+        read_covers,
+        has_own_terminals: terminals,
+    })
+}
+
+/// Fails if the child would start in a folder that it must not read, and that it could not enter.
+fn reject_unreadable_folder(order: &HelperRequest, folder: &Path) -> io::Result<()> {
+    let unreadable = order.unreadable.iter().flatten().find(|path| folder.starts_with(path));
+    unreadable.map_or(Ok(()), |path| {
+        let path = path.display();
+        Err(io::Error::other(format!("the working folder is in `{path}`, which may not be read")))
+    })
 }
 
 /// Returns the path and the identity of the working directory.
@@ -156,7 +175,7 @@ fn cannot_be_created(order: &HelperRequest, path: &Path) -> bool {
     order.required_status.is_none() || access(folder, Access::WRITE_OK).is_err()
 }
 
-fn is_missing(error: &io::Error) -> bool {
+pub(super) fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
@@ -185,13 +204,13 @@ fn clone_mount_tree(place: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(open_tree(place, c"", flags)?)
 }
 
-fn attach_mount(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+pub(super) fn attach_mount(tree: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(tree, c"", place, c"", flags)?)
 }
 
 /// Makes all mounts at and below `place` read-only.
-fn set_read_only(place: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn set_read_only(place: BorrowedFd<'_>) -> io::Result<()> {
     let change = libc::mount_attr {
         attr_set: libc::MOUNT_ATTR_RDONLY,
         attr_clr: 0,

@@ -1,0 +1,140 @@
+//! Judges which files deny rules keep from a permission, whichever tool reads them.
+//!
+//! **Invariant:** the rules about the permission decide, as for a call that names the file.
+
+use std::path::Path;
+
+use super::inner::PipelineInner;
+use super::session_files;
+use super::session_policy::SessionPolicy;
+use super::visibility::{NoArguments, rules_about_shown_files};
+use crate::context::{Context, DenialJudge, DeniedFiles};
+use crate::permission::{Action, Rule, Ruleset};
+use crate::tool::{PathAlias, Resource};
+
+/// Names below a folder that no rule means: a pattern that matches them all matches every name.
+const UNLIKELY_NAMES: [&str; 3] =
+    ["\u{f8ff}\u{f8ff}\u{f8ff}", "\u{f8ff}\u{f8ff}\u{f8ff}/\u{f8ff}\u{f8ff}", "\u{f8fe}\u{f8fe}"];
+
+/// Returns the files that rules about `permission` deny.
+pub(super) fn denied_files(inner: &PipelineInner, cx: &Context, permission: &str) -> DeniedFiles {
+    let view = inner.toolset.view_for(cx.session());
+    let SessionPolicy { rules, .. } = SessionPolicy::new(&view, cx.session());
+    let rules = rules.for_names(view.permission_names(permission));
+    if !rules.rules().iter().any(is_denial) {
+        return DeniedFiles::default();
+    }
+    let rules = rules_about_shown_files(&rules, &inner.toolset.all_tools());
+    let denials = rules.rules().iter().filter(|rule| is_denial(rule));
+    let patterns = denials.map(|rule| rule.pattern.to_expanded_text()).collect();
+    let aliases = session_files::path_aliases(cx.session(), &rules);
+    DeniedFiles::new(patterns, PermissionRules { rules, aliases })
+}
+
+fn is_denial(rule: &Rule) -> bool {
+    rule.action == Action::Deny
+}
+
+/// The rules about one permission.
+struct PermissionRules {
+    rules: Ruleset,
+    aliases: Vec<PathAlias>,
+}
+
+impl PermissionRules {
+    /// Returns the rule that denies the file.
+    fn denying_rule(&self, asked: &str, absolute: &Path) -> Option<&Rule> {
+        let mut resource = Resource::path(asked, absolute);
+        resource.set_path_aliases(&self.aliases);
+        self.rules.deciding_rule(&resource, &NoArguments, true).filter(|rule| is_denial(rule))
+    }
+
+    /// Whether a rule that `denial` does not override could decide about a file in the folder.
+    fn has_exception(&self, denial: &Rule, asked: &str, absolute: &Path) -> bool {
+        let rules = self.rules.rules();
+        let at = rules.iter().position(|rule| std::ptr::eq(rule, denial)).unwrap_or_default();
+        let folders = [Some(asked), absolute.to_str()];
+        let can_match = |rule: &Rule| {
+            // A rule that asks also matches through links and at any depth.
+            rule.action == Action::Ask
+                || folders.iter().flatten().any(|folder| rule.pattern.can_match_below(folder))
+        };
+        !denial.locked
+            && rules.iter().enumerate().any(|(index, rule)| {
+                let may_override = rule.locked || index > at;
+                may_override && !is_denial(rule) && can_match(rule)
+            })
+    }
+}
+
+impl DenialJudge for PermissionRules {
+    fn denies(&self, asked: &str, absolute: &Path) -> bool {
+        self.denying_rule(asked, absolute).is_some()
+    }
+
+    fn denies_all_in(&self, asked: &str, absolute: &Path) -> bool {
+        UNLIKELY_NAMES.iter().all(|name| {
+            let denial = self.denying_rule(&format!("{asked}/{name}"), &absolute.join(name));
+            denial.is_some_and(|rule| !self.has_exception(rule, asked, absolute))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(rules: &[&str]) -> PermissionRules {
+        let rules = Ruleset::new(rules.iter().map(|rule| rule.parse().unwrap()));
+        PermissionRules { rules, aliases: Vec::new() }
+    }
+
+    fn denies_all(rules: &[&str], folder: &str) -> bool {
+        judge(rules).denies_all_in(folder, &Path::new("/work").join(folder))
+    }
+
+    #[test]
+    fn a_folder_is_denied_as_a_whole_if_every_name_in_it_is() {
+        for (rule, expected) in [
+            ("deny read(secrets/**)", true),
+            ("deny read(secrets/*)", true),
+            ("deny read(secrets/)", true),
+            ("deny read(/work/secrets/**)", true),
+            ("deny read(*)", true),
+            ("deny read(secrets/*.key)", false),
+            ("deny read(secrets/?)", false),
+            ("deny read(secrets/???)", false),
+            ("deny read(secrets)", false),
+            ("deny read(*.env)", false),
+            ("ask read(secrets/**)", false),
+        ] {
+            assert_eq!(denies_all(&[rule], "secrets"), expected, "{rule}");
+        }
+        assert!(denies_all(&["deny read(secrets/**)"], "secrets/inner"));
+        assert!(!denies_all(&["deny read(secrets/**)"], "secrets2"));
+    }
+
+    #[test]
+    fn an_exception_in_a_folder_keeps_it_from_being_denied_as_a_whole() {
+        let denial = "deny read(secrets/**)";
+        for (rule, expected) in [
+            ("allow read(secrets/public/*)", false),
+            ("allow read(./secrets/public/*)", false),
+            ("allow read(/work/secrets/x)", false),
+            ("allow read(*.md)", false),
+            ("ask read(x)", false),
+            ("allow read(src/*)", true),
+            ("allow read", false),
+        ] {
+            assert_eq!(denies_all(&[denial, rule], "secrets"), expected, "{rule}");
+            // The last rule decides.
+            assert!(denies_all(&[rule, denial], "secrets"), "{rule}");
+        }
+        let mut rules =
+            [denial, "allow read(secrets/public/*)"].map(|rule| rule.parse::<Rule>().unwrap());
+        rules[0].locked = true;
+        let locked = PermissionRules { rules: Ruleset::new(rules), aliases: Vec::new() };
+        assert!(locked.denies_all_in("secrets", Path::new("/work/secrets")));
+        assert!(locked.denies("secrets/public/x", Path::new("/work/secrets/public/x")));
+    }
+}
