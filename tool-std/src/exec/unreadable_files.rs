@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::environment::DeniedFiles;
@@ -26,6 +27,7 @@ pub(super) fn add_unreadable_files(policy: SandboxPolicy, cx: &Context) -> Sandb
     if policy.is_off() || denied.is_empty() {
         return policy;
     }
+    let policy = policy.with_unreadable(iter::empty::<PathBuf>());
     if !policy.support().namespaces {
         return policy.with_unreadable_gap("there are no mounts to cover files with");
     }
@@ -53,7 +55,7 @@ impl<'a> FileSearch<'a> {
 
     fn add_to(mut self, policy: SandboxPolicy) -> SandboxPolicy {
         self.run();
-        let policy = self.found.into_iter().fold(policy, SandboxPolicy::with_unreadable);
+        let policy = policy.with_unreadable(self.found);
         self.gaps.into_iter().fold(policy, SandboxPolicy::with_unreadable_gap)
     }
 

@@ -59,7 +59,7 @@ impl Files {
     }
 }
 
-// F193, SB2
+// F193, SB2, SB9
 #[test]
 fn denied_files_cannot_be_read_by_a_command() {
     if !Machine::new().is_whole() {

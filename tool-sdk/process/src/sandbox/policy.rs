@@ -224,13 +224,13 @@ impl SandboxPolicy {
         self
     }
 
-    /// Adds a file or folder that the child must not read; it is covered by an empty one that
-    /// cannot be opened.
+    /// Adds files and folders that the child must not read; each is covered by an empty one that
+    /// cannot be opened. Without any, the status still says whether they could be covered.
     ///
-    /// The path must be absolute and without symlinks. It is covered if it exists when the child
-    /// starts; the child must not start in such a folder. At most 1,024 paths are covered, with
-    /// 64 KiB together; the rest is a [gap](Self::with_unreadable_gap). The same file under another
-    /// path, as by a hard link, stays readable.
+    /// The paths must be absolute and without symlinks. A path is covered if it exists when the
+    /// child starts; the child must not start in such a folder. At most 1,024 paths are covered,
+    /// with 64 KiB together; the rest is a [gap](Self::with_unreadable_gap). The same file under
+    /// another path, as by a hard link, stays readable.
     ///
     /// # Examples
     ///
@@ -240,12 +240,13 @@ impl SandboxPolicy {
     /// let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite);
     /// assert_eq!(policy.status().reads, None);
     ///
-    /// let policy = policy.with_unreadable("/home/ada/.ssh");
+    /// let policy = policy.with_unreadable(["/home/ada/.ssh"]);
     /// assert!(policy.status().reads.is_some());
     /// ```
     #[must_use]
-    pub fn with_unreadable(mut self, path: impl Into<PathBuf>) -> Self {
-        self.unreadable.get_or_insert_default().add_path(path.into());
+    pub fn with_unreadable(mut self, paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        let unreadable = self.unreadable.get_or_insert_default();
+        paths.into_iter().for_each(|path| unreadable.add_path(path.into()));
         self
     }
 

@@ -113,14 +113,14 @@ fn required_leaves_nothing_readable() {
     let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite);
     let full = status(Full, Full);
     assert!(policy.is_met_by(&full));
-    let unreadable = policy.clone().with_unreadable("/home/ada/.ssh");
+    let unreadable = policy.clone().with_unreadable(["/home/ada/.ssh"]);
     // A status of another policy says nothing about these paths.
     assert!(!unreadable.is_met_by(&full));
     for (reads, expected) in [(Full, true), (Partial, false), (None, false)] {
         let status = SandboxStatus { reads: Some(reads), ..full.clone() };
         assert_eq!(unreadable.is_met_by(&status), expected, "{reads}");
         assert!(status.to_string().ends_with(&format!("reads {reads}")), "{status}");
-        assert_eq!(full.is_at_least(&status), false);
+        assert!(!full.is_at_least(&status));
         assert!(status.is_at_least(&full));
     }
     assert_eq!(full.to_string(), "filesystem full, network full, processes full");
@@ -131,7 +131,7 @@ fn required_leaves_nothing_readable() {
 #[test]
 fn policies_that_differ_in_covered_paths_share_a_probe() {
     let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::ReadOnly);
-    let key = |path: &str| policy.clone().with_unreadable(path).without_unreadable_paths();
+    let key = |path: &str| policy.clone().with_unreadable([path]).without_unreadable_paths();
     assert_eq!(key("/a"), key("/b"));
     assert_eq!(policy.without_unreadable_paths(), policy);
     assert_ne!(key("/a"), policy);

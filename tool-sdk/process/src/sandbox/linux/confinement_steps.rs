@@ -242,7 +242,7 @@ mod tests {
         use EnforcementLevel::{Full, None, Partial};
         type Covers = Option<io::Result<Vec<String>>>;
         let policy = SandboxPolicy::new(SandboxMode::Required, SandboxLevel::WorkspaceWrite);
-        let unreadable = policy.clone().with_unreadable("/x");
+        let unreadable = policy.clone().with_unreadable(["/x"]);
         let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
         let support = |steps: &ConfinementSteps, policy: &SandboxPolicy| {
             steps.to_support(&HelperRequest::for_policy(policy, Option::None).unwrap()).status

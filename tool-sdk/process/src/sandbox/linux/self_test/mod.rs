@@ -14,7 +14,7 @@ use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,6 +47,8 @@ struct AttemptTargets {
     fresh: PathBuf,
     /// A folder that is not writable.
     outside: PathBuf,
+    /// A file and a folder that must not be read.
+    unreadable: [PathBuf; 2],
     tcp: u16,
     udp: u16,
     unix: PathBuf,
@@ -66,6 +68,7 @@ enum Barrier {
     WriteRules,
     Truncation,
     Protection,
+    ReadCovers,
     Network,
     Filter,
     Namespaces,
@@ -126,6 +129,16 @@ const ATTEMPTS: &[(&str, Barrier, AttemptFn)] = &[
     ("write a hook further down", Barrier::Protection, |at| {
         fs::write(at.inside.join("sub/.git/hooks/x"), "x")
     }),
+    ("read a covered file", Barrier::ReadCovers, |at| fs::read(&at.unreadable[0]).map(drop)),
+    ("read a file in a covered folder", Barrier::ReadCovers, |at| {
+        fs::read(at.unreadable[1].join("file")).map(drop)
+    }),
+    ("move a covered file away", Barrier::ReadCovers, |at| {
+        fs::rename(&at.unreadable[0], at.inside.join("moved"))
+    }),
+    ("make a covered file readable", Barrier::ReadCovers, |at| {
+        fs::set_permissions(&at.unreadable[0], fs::Permissions::from_mode(0o600))
+    }),
     ("write to another terminal", Barrier::Devices, |at| {
         File::options().write(true).open(&at.terminal)?.write_all(b"x")
     }),
@@ -178,6 +191,10 @@ impl Barrier {
                 support.status.filesystem == EnforcementLevel::Full && support.namespaces,
                 "there are no mounts to protect it",
             ),
+            Self::ReadCovers => (
+                support.status.reads == Some(EnforcementLevel::Full),
+                "reading is not confined here",
+            ),
             Self::Network => {
                 (support.status.network == EnforcementLevel::Full, "networks are not confined here")
             }
@@ -206,6 +223,7 @@ pub(crate) fn run_self_test() -> io::Result<SelfTestReport> {
         inside: place.0.join("inside"),
         fresh: place.0.join("fresh"),
         outside: place.0.join("outside"),
+        unreadable: ["inside/covered", "outside/covered"].map(|name| place.0.join(name)),
         tcp: tcp.local_addr()?.port(),
         udp: udp.local_addr()?.port(),
         unix: place.0.join("socket"),
@@ -217,7 +235,8 @@ pub(crate) fn run_self_test() -> io::Result<SelfTestReport> {
 
     let policy = SandboxPolicy::new(SandboxMode::BestEffort, SandboxLevel::WorkspaceWrite)
         .with_writable(&targets.inside)
-        .with_writable(&targets.fresh);
+        .with_writable(&targets.fresh)
+        .with_unreadable(&targets.unreadable);
     let told = [OsString::from(SELF_TEST_ARG), serde_json::to_string(&targets)?.into()];
     let confined = confine::confine_command(&policy, OWN_PROGRAM.as_ref(), &told)
         .map_err(|status| io::Error::other(status.to_string()))?
@@ -354,6 +373,10 @@ impl AttemptTargets {
         }
         fs::create_dir(&self.fresh)?;
         fs::create_dir(&self.outside)?;
+        let [file, folder] = &self.unreadable;
+        fs::create_dir(folder)?;
+        fs::write(file, "kept")?;
+        fs::write(folder.join("file"), "kept")?;
         for file in ["file", "kept"] {
             fs::write(self.outside.join(file), "kept")?;
         }
