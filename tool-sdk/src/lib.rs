@@ -184,9 +184,9 @@ pub mod environment {
     #[doc(inline)]
     pub use tool_sdk_core::{
         ClientKind, CloseCallback, ConversationMessage, DeniedFiles, ElicitationOutcome,
-        FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
-        MissingService, PermissionFuture, SessionIds, Signal, Sink, ToolFacts, ToolSettings,
-        Visibility, VisibilityFilter, WorkStop,
+        FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind,
+        Interrupted, MissingService, PermissionFuture, SessionIds, Signal, Sink, ToolFacts,
+        ToolSettings, Visibility, VisibilityFilter, WorkStop,
     };
 }
 
