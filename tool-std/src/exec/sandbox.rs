@@ -230,3 +230,26 @@ impl SandboxReport {
         Some(format!("The sandbox may have caused this: {writable}{network}{reads}."))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // F193: what was decided last about a call holds, once.
+    #[test]
+    fn remembers_which_calls_are_confined_until_they_start() {
+        let calls = ConfinedCalls::default();
+        let ids: Vec<CallId> = (0..=MAX_CONFINED_CALLS)
+            .map(|number| CallId::from_external(&number.to_string()))
+            .collect();
+        calls.set(&ids[0], true);
+        assert!(calls.take(&ids[0]) && !calls.take(&ids[0]));
+
+        calls.set(&ids[0], true);
+        calls.set(&ids[0], false);
+        assert!(!calls.take(&ids[0]));
+
+        ids.iter().for_each(|id| calls.set(id, true));
+        assert!(!calls.take(&ids[0]) && calls.take(&ids[1]));
+    }
+}
