@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tool_sdk::mcp::{
-    RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, ServerManager,
+    RemoteError, RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, ServerManager,
 };
 use tool_sdk::{Output, Resource, State, ToolError, tool};
 
@@ -45,9 +45,7 @@ pub async fn mcp_resource_list(
     let mut text = String::new();
     let mut found = Vec::new();
     for name in &names {
-        let (resources, prompts) =
-            tokio::join!(servers.list_resources(name), servers.list_prompts(name));
-        match resources.and_then(|resources| Ok((resources, prompts?))) {
+        match list_offer(&servers, name).await {
             Ok((resources, prompts)) => {
                 describe_offer(&mut text, name, &resources, &prompts);
                 found.push(json!({ "server": name, "resources": resources, "prompts": prompts }));
@@ -60,6 +58,14 @@ pub async fn mcp_resource_list(
         }
     }
     Ok(RemoteResult::text(text.trim_end()).into_output().display(json!(found)))
+}
+
+/// Returns the resources and the prompts of a server.
+async fn list_offer(
+    servers: &ServerManager,
+    name: &str,
+) -> Result<(Vec<RemoteResource>, Vec<RemotePrompt>), RemoteError> {
+    Ok((servers.list_resources(name).await?, servers.list_prompts(name).await?))
 }
 
 /// Appends what a server offers, in its own words.
