@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dir_lock::{DirLocks, LockTimeout, open_lockable};
 use super::expected_file::ExpectedFile;
+use super::journal_entry::{JournalEntry, RecoveryReport};
 use super::open::open_entry;
 use super::snapshot::SnapshotMetadata;
 use super::staged_file::StagedFile;
@@ -81,48 +82,33 @@ struct FileRecord {
     after: Option<String>,
 }
 
-/// The journal of a running transaction.
-pub(super) struct JournalEntry {
-    path: PathBuf,
-    /// Holds the lock that tells others that the transaction runs.
-    _file: File,
-}
-
-impl JournalEntry {
-    /// Writes the journal of staged changes below one writable root; `None` for a single change,
-    /// which is atomic by itself, and for changes in several roots.
-    pub(super) fn begin(
-        folder: &Path,
-        staged: &[StagedFile],
-        durable: bool,
-    ) -> io::Result<Option<Self>> {
-        let Some(root) = single_root(staged) else { return Ok(None) };
-        let record = serde_json::to_vec(&JournalRecord::new(root, staged)?)?;
-        ensure_private_folder(folder)?;
-        let path = folder.join(format!("{:016x}.{SUFFIX}", random_number()));
-        let unfinished = path.with_extension(UNFINISHED_SUFFIX);
-        let mut file = open_options().write(true).create_new(true).open(&unfinished)?;
-        let finish = |file: &mut File| {
-            file.lock()?;
-            file.write_all(&record)?;
-            if durable {
-                file.sync_all()?;
-            }
-            fs::rename(&unfinished, &path)
-        };
-        match finish(&mut file) {
-            Ok(()) => Ok(Some(Self { path, _file: file })),
-            Err(error) => {
-                let _ = fs::remove_file(&unfinished);
-                Err(error)
-            }
+/// Writes the journal of staged changes below one writable root; `None` for a single change,
+/// which is atomic by itself, and for changes in several roots.
+pub(super) fn begin_entry(
+    folder: &Path,
+    staged: &[StagedFile],
+    durable: bool,
+) -> io::Result<Option<JournalEntry>> {
+    let Some(root) = single_root(staged) else { return Ok(None) };
+    let record = serde_json::to_vec(&JournalRecord::new(root, staged)?)?;
+    ensure_private_folder(folder)?;
+    let path = folder.join(format!("{:016x}.{SUFFIX}", random_number()));
+    let unfinished = path.with_extension(UNFINISHED_SUFFIX);
+    let mut file = open_options().write(true).create_new(true).open(&unfinished)?;
+    let finish = |file: &mut File| {
+        file.lock()?;
+        file.write_all(&record)?;
+        if durable {
+            file.sync_all()?;
         }
-    }
-
-    /// Removes the journal: the transaction is complete, or was rolled back.
-    pub(super) fn finish(self) {
-        // One that stays finds nothing to do.
-        let _ = fs::remove_file(&self.path);
+        fs::rename(&unfinished, &path)
+    };
+    match finish(&mut file) {
+        Ok(()) => Ok(Some(JournalEntry { path, _file: file })),
+        Err(error) => {
+            let _ = fs::remove_file(&unfinished);
+            Err(error)
+        }
     }
 }
 
@@ -171,15 +157,6 @@ fn single_root(staged: &[StagedFile]) -> Option<&Root> {
     let is_journaled =
         !others.is_empty() && root.access == RootAccess::ReadWrite && others.iter().all(is_same);
     is_journaled.then_some(root)
-}
-
-/// What recovery found below a root.
-#[derive(Debug, Default)]
-pub(super) struct RecoveryReport {
-    /// How many interrupted transactions were finished or undone.
-    pub(super) recovered: usize,
-    /// Why the others were left as they are.
-    pub(super) left: Vec<String>,
 }
 
 /// Recovers the interrupted transactions below `root`. A journal that cannot be used is renamed, so

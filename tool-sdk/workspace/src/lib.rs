@@ -24,6 +24,7 @@ mod journal;
 #[cfg(not(unix))]
 #[path = "journal_disabled.rs"]
 mod journal;
+mod journal_entry;
 mod open;
 mod openat2;
 mod outside;

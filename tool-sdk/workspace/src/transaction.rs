@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::dir_lock::{DirLocks, LockTimeout};
-use super::journal::{self, JournalEntry};
+use super::journal;
 use super::shutdown_latch::ShutdownGuard;
 use super::staged_file::{FileChange, StagedFile, TransactionFolders};
 use super::{Durability, ResolvedPath, Root, RootAccess, Snapshot};
@@ -142,7 +142,7 @@ impl FileTransaction {
         }
         staged.sort_by_key(StagedFile::is_removal);
         // Best effort: without a journal the change is the same, unless the process is killed.
-        let entry = journal.and_then(|folder| JournalEntry::begin(&folder, &staged, durable).ok());
+        let entry = journal.and_then(|folder| journal::begin_entry(&folder, &staged, durable).ok());
         let stopped = || shutdown_guard.is_shutting_down() || stopped();
         let done = write_all(&mut staged, durable, &stopped)
             .and_then(|()| commit_all(&mut staged, &stopped))

@@ -196,9 +196,9 @@ mod tests {
     use super::*;
 
     /// A server with a resource, a template and a prompt.
-    struct Notes;
+    struct NotesServer;
 
-    impl RemoteConnection for Notes {
+    impl RemoteConnection for NotesServer {
         fn list_tools(&self) -> RemoteFuture<'_, Vec<RemoteTool>> {
             Box::pin(async { Ok(Vec::new()) })
         }
@@ -245,7 +245,7 @@ mod tests {
         let pipeline = Pipeline::new(registry).mode(Mode::Auto).rules(rules);
         let servers = ServerManager::for_pipeline(&pipeline);
         let reach = TransportConfig::custom(|| async {
-            let connection: Arc<dyn RemoteConnection> = Arc::new(Notes);
+            let connection: Arc<dyn RemoteConnection> = Arc::new(NotesServer);
             Ok(connection)
         });
         servers.add(ServerConfig::new("notes", reach).unwrap()).unwrap();

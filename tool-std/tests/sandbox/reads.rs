@@ -1,4 +1,4 @@
-//! Files that rules keep from being read cannot be read by a command, whatever it computes.
+//! SecretFiles that rules keep from being read cannot be read by a command, whatever it computes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -21,12 +21,12 @@ for name in sys.argv[1:]:
 ";
 
 /// A workspace with files to hide, and a folder outside of it.
-struct Files {
+struct SecretFiles {
     root: TempDir,
     outside: TempDir,
 }
 
-impl Files {
+impl SecretFiles {
     fn new() -> Self {
         let root = tempfile::tempdir().expect("a folder");
         let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
@@ -65,7 +65,7 @@ fn denied_files_cannot_be_read_by_a_command() {
     if !Machine::new().is_whole() {
         return;
     }
-    let files = Files::new();
+    let files = SecretFiles::new();
     let outside = files.outside();
     let denials = ["--deny=read(secrets/**)", "--deny=read(*.env)"];
     let outside_denial = format!("--deny=read({outside}/**)");
@@ -97,7 +97,7 @@ fn covered_files_stay_covered() {
     if !Machine::new().is_whole() {
         return;
     }
-    let files = Files::new();
+    let files = SecretFiles::new();
     symlink("prod.env", files.root().join("link")).expect("it is made");
     fs::write(
         files.root().join("tries.py"),
@@ -132,7 +132,7 @@ fn files_are_denied_as_for_other_tools() {
     if !Machine::new().is_whole() {
         return;
     }
-    let files = Files::new();
+    let files = SecretFiles::new();
     let outside = files.outside();
     symlink(&outside, files.root().join("lent")).expect("it is made");
     symlink(format!("{outside}/key"), files.root().join("key.pem")).expect("it is made");
@@ -163,7 +163,7 @@ fn files_that_cannot_be_found_are_a_gap() {
     if !Machine::new().is_whole() {
         return;
     }
-    let files = Files::new();
+    let files = SecretFiles::new();
     let outside = files.outside();
     let parent = Path::new(&outside).parent().expect("a folder").display().to_string();
     let root = files.root().canonicalize().expect("it is there");
@@ -200,7 +200,7 @@ fn a_gap_needs_an_approval() {
     if !Machine::new().is_whole() {
         return;
     }
-    let files = Files::new();
+    let files = SecretFiles::new();
     let decide = |rule: &str| {
         let options = ["--sandbox=best_effort", "--sandbox-auto-allow", "--no-input", "--deny"];
         let call = [rule, "check", "exec_command", "--json", "--cmd", "make test"];
@@ -216,7 +216,7 @@ fn no_command_starts_in_a_covered_folder() {
     if !Machine::new().is_whole() {
         return;
     }
-    let files = Files::new();
+    let files = SecretFiles::new();
     let options = ["--sandbox=required", "--deny=read(secrets/**)", "--yes"];
     let call = ["call", "exec_command", "--workdir=secrets", "--cmd", "touch ran"];
     let output = run(files.root(), &[&options[..], &call].concat());

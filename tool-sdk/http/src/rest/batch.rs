@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{keep, reply_in_form};
-use super::idempotency::Claim;
+use super::idempotency::KeyClaim;
 use super::problem::ProblemDetails;
 use super::request::{JsonBody, ReplyForm};
 use super::running_calls::NewCall;
@@ -62,8 +62,8 @@ pub(super) async fn call_batch(
     let calls: Vec<NewCall> = calls.into_iter().map(new_call).collect();
     let ticket = match &idempotency_key {
         Some(key) => match service.idempotency.claim(&caller, key, &calls)? {
-            Claim::Repeated(handle) => return reply_in_form(handle, form).await,
-            Claim::First(ticket) => Some(ticket),
+            KeyClaim::Repeated(handle) => return reply_in_form(handle, form).await,
+            KeyClaim::First(ticket) => Some(ticket),
         },
         None => None,
     };

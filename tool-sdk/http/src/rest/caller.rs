@@ -19,7 +19,7 @@ pub(super) struct ApprovalCaller(pub(super) HttpCaller);
 
 /// A client that may see what all principals do.
 #[derive(Debug)]
-pub(super) struct Administrator;
+pub(super) struct AdministrationCaller;
 
 /// Returns the client, if its token has one of the scopes.
 fn caller_with(parts: &Parts, scopes: &[TokenScope]) -> Result<HttpCaller, ProblemDetails> {
@@ -53,7 +53,7 @@ impl<S: Sync> FromRequestParts<S> for ApprovalCaller {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Administrator {
+impl<S: Sync> FromRequestParts<S> for AdministrationCaller {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ProblemDetails> {

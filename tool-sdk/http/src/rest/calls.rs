@@ -77,8 +77,10 @@ impl RestService {
         let call = NewCall { session, tool, arguments, is_recorded: is_named || is_kept };
         let ticket = match &idempotency_key {
             Some(key) => match self.idempotency.claim(&caller, key, std::slice::from_ref(&call))? {
-                idempotency::Claim::Repeated(handle) => return reply_in_form(handle, form).await,
-                idempotency::Claim::First(ticket) => Some(ticket),
+                idempotency::KeyClaim::Repeated(handle) => {
+                    return reply_in_form(handle, form).await;
+                }
+                idempotency::KeyClaim::First(ticket) => Some(ticket),
             },
             None => None,
         };

@@ -19,12 +19,12 @@ pub(super) struct EventHub {
     /// one of this run.
     run: String,
     all: Arc<EventLog>,
-    routes: Mutex<Routes>,
+    routes: Mutex<LogRoutes>,
 }
 
 /// Where the events of each session go.
 #[derive(Debug, Default)]
-struct Routes {
+struct LogRoutes {
     sessions: HashMap<String, SessionRoute>,
     users: HashMap<Option<String>, Arc<EventLog>>,
     /// The unnamed sessions among `sessions`, the oldest first.
@@ -45,7 +45,7 @@ impl EventHub {
     }
 
     /// A poisoned lock still guards whole routes: no operation panics half-way.
-    fn lock(&self) -> MutexGuard<'_, Routes> {
+    fn lock(&self) -> MutexGuard<'_, LogRoutes> {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

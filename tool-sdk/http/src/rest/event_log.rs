@@ -20,13 +20,13 @@ const MAX_STEPS: usize = 8192;
 /// The last events of a session, of a user, or of all sessions.
 #[derive(Debug)]
 pub(super) struct EventLog {
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     /// The number of the last event.
     last: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LogState {
     signals: VecDeque<Arc<ToolEvent>>,
     steps: VecDeque<Arc<ToolEvent>>,
     output_bytes: usize,
@@ -52,7 +52,7 @@ impl Default for EventLog {
 
 impl EventLog {
     /// A poisoned lock still guards a whole log: no operation panics half-way.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -80,7 +80,7 @@ impl EventLog {
     }
 }
 
-impl State {
+impl LogState {
     fn push(&mut self, event: Arc<ToolEvent>) {
         if !is_signal(&event.kind) {
             self.steps.push_back(event);

@@ -43,7 +43,7 @@ struct KeyEntry {
 
 /// Whether a key is new.
 #[derive(Debug)]
-pub(super) enum Claim {
+pub(super) enum KeyClaim {
     /// It is new: the request makes the call.
     First(KeyTicket),
     /// The same request was sent before.
@@ -72,7 +72,7 @@ impl IdempotencyTable {
         caller: &HttpCaller,
         key: &str,
         calls: &[NewCall],
-    ) -> Result<Claim, ProblemDetails> {
+    ) -> Result<KeyClaim, ProblemDetails> {
         let owner = KeyOwner { user: caller.user().map(str::to_owned), key: key.to_owned() };
         let digest = request_digest(calls);
         let mut keys = lock(&self.0);
@@ -89,12 +89,12 @@ impl IdempotencyTable {
             return Err(ProblemDetails::busy(error).suggest("send the request without a key"));
         }
         keys.insert(owner.clone(), KeyEntry { digest, since: Instant::now(), call: None });
-        Ok(Claim::First(KeyTicket { keys: Arc::clone(&self.0), owner }))
+        Ok(KeyClaim::First(KeyTicket { keys: Arc::clone(&self.0), owner }))
     }
 }
 
 impl KeyEntry {
-    fn repeat(&self, digest: &TokenDigest) -> Result<Claim, ProblemDetails> {
+    fn repeat(&self, digest: &TokenDigest) -> Result<KeyClaim, ProblemDetails> {
         if !self.digest.matches(digest) {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             let error = "the idempotency key was used for another request";
@@ -102,7 +102,7 @@ impl KeyEntry {
                 .suggest("send a new key with each new request"));
         }
         match &self.call {
-            Some(call) => Ok(Claim::Repeated(call.follow())),
+            Some(call) => Ok(KeyClaim::Repeated(call.follow())),
             None => Err(ProblemDetails::conflict("the first request with this key is starting")
                 .suggest("repeat the request")),
         }

@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use tool_sdk_core::{EventKind, ToolEvent};
 
-use super::caller::Administrator;
+use super::caller::AdministrationCaller;
 use super::service::RestService;
 
 /// The upper bounds of the buckets of durations, in milliseconds.
@@ -146,7 +146,7 @@ impl Drop for SubscriberGuard {
 /// `GET /metrics`
 pub(super) async fn get_metrics(
     State(service): State<Arc<RestService>>,
-    _: Administrator,
+    _: AdministrationCaller,
 ) -> impl IntoResponse {
     let open = service.pipeline.pending_approvals().len();
     let text = service.metrics.write_text(open, service.running.len());

@@ -109,7 +109,7 @@ async fn guessed_approval_ids_answer_nothing() {
 #[tokio::test]
 async fn limits_running_calls_of_a_principal() {
     use tool_sdk::http::{HttpOptions, RestOptions};
-    let signals = crate::tools::Signals::default();
+    let signals = crate::tools::ToolSignals::default();
     let session = tool_sdk::Session::default().with_service(signals.clone());
     let options = RestOptions::new(HttpOptions::new(CLIENT.parse().unwrap()));
     let options = options.with_session(session).max_running_calls(1);

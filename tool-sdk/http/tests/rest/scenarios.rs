@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use crate::server::TestServer;
 
 /// What a scenario means: its status, and the kind of the problem.
-struct Scenario {
+struct OutcomeScenario {
     tool: &'static str,
     arguments: Value,
     status: u16,
     category: Option<&'static str>,
 }
 
-fn scenarios() -> Vec<Scenario> {
+fn scenarios() -> Vec<OutcomeScenario> {
     let failure =
-        |tool, arguments, status, category| Scenario { tool, arguments, status, category };
+        |tool, arguments, status, category| OutcomeScenario { tool, arguments, status, category };
     let success = |tool, arguments| failure(tool, arguments, 200, None);
     vec![
         success("join_words", json!({ "words": ["ok"] })),
@@ -40,7 +40,7 @@ fn without_ids(mut body: Value) -> Value {
 #[tokio::test]
 async fn every_form_has_the_same_meaning() {
     let server = TestServer::start().await;
-    for Scenario { tool, arguments, status, category } in scenarios() {
+    for OutcomeScenario { tool, arguments, status, category } in scenarios() {
         let plain = server.call(tool, &arguments).send().await.expect(status);
         assert!(!plain.body.contains("a secret"), "{}", plain.body);
         let expected = without_ids(plain.json());

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tool_sdk::http::{self, HttpOptions, RestOptions, TokenScope};
 use tool_sdk::{Pipeline, Principal, Session};
 
-use crate::tools::{Signals, registry};
+use crate::tools::{ToolSignals, registry};
 
 /// The token of the start, which calls tools.
 pub(crate) const CLIENT: &str = "client-0123456789abcdef0123456789abcdef";
@@ -25,7 +25,7 @@ pub(crate) const BOB_APPROVES: &str = "bob-approves-0123456789abcdef0123456789";
 /// A server; it ends with the test.
 pub(crate) struct TestServer {
     pub(crate) address: String,
-    pub(crate) signals: Signals,
+    pub(crate) signals: ToolSignals,
     pub(crate) pipeline: Pipeline,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
@@ -211,7 +211,7 @@ impl TestServer {
         change_pipeline: impl FnOnce(Pipeline) -> Pipeline,
         change_options: impl FnOnce(HttpOptions) -> HttpOptions,
     ) -> Self {
-        let signals = Signals::default();
+        let signals = ToolSignals::default();
         let session = Session::default().with_service(signals.clone());
         let http = change_options(HttpOptions::new(CLIENT.parse().unwrap()));
         let options = RestOptions::new(http).with_session(session);
@@ -221,7 +221,7 @@ impl TestServer {
     pub(crate) async fn start_options(
         pipeline: Pipeline,
         options: RestOptions,
-        signals: Signals,
+        signals: ToolSignals,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

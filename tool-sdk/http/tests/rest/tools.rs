@@ -9,7 +9,7 @@ use tool_sdk::{
 
 /// What tools tell their tests, and what tests tell tools.
 #[derive(Clone, Default)]
-pub(crate) struct Signals {
+pub(crate) struct ToolSignals {
     pub(crate) started: Arc<Notify>,
     pub(crate) ended: Arc<Notify>,
     /// Lets `stream_parts` go on.
@@ -91,7 +91,7 @@ async fn take_too_long() -> String {
 
 /// Wait until cancelled.
 #[tool(read)]
-async fn wait_forever(State(signals): State<Signals>) -> String {
+async fn wait_forever(State(signals): State<ToolSignals>) -> String {
     signals.started.notify_one();
     let _end = EndSignal(Arc::clone(&signals.ended));
     std::future::pending().await
@@ -102,7 +102,7 @@ async fn wait_forever(State(signals): State<Signals>) -> String {
 fn write_word(
     /// The word.
     word: String,
-    State(signals): State<Signals>,
+    State(signals): State<ToolSignals>,
     cx: &Context,
 ) -> String {
     let runs = signals.runs.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
@@ -114,7 +114,7 @@ fn write_word(
 
 /// Tell parts one by one.
 #[tool(read)]
-async fn stream_parts(State(signals): State<Signals>, cx: &Context) -> String {
+async fn stream_parts(State(signals): State<ToolSignals>, cx: &Context) -> String {
     for part in ["one", "two", "three"] {
         cx.emit_output(part);
         cx.progress(1, Some(3), part);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use super::transaction::{read, tree};
 use super::*;
-use crate::journal::JournalEntry;
+use crate::journal::begin_entry;
+use crate::journal_entry::JournalEntry;
 use crate::staged_file::{FileChange, StagedFile, TransactionFolders};
 
 /// A root with the files `a` to `d`, and the folder for journals.
@@ -42,7 +43,7 @@ impl JournalFixture {
         };
         let changes = [("a", Some("new")), ("b", Some("new")), ("c", Some("new")), ("d", None)];
         let mut staged: Vec<_> = changes.map(stage).into();
-        let entry = JournalEntry::begin(&self.journal(), &staged, false).unwrap().unwrap();
+        let entry = begin_entry(&self.journal(), &staged, false).unwrap().unwrap();
         staged.iter_mut().take(count).for_each(|file| file.commit().unwrap());
         // A process that is killed removes nothing.
         std::mem::forget(staged);
@@ -113,7 +114,7 @@ fn leaves_a_folder_that_was_replaced() {
         staged.push(StagedFile::new(change, &mut folders).unwrap());
     }
     staged.iter_mut().for_each(|file| file.write(false).unwrap());
-    drop(JournalEntry::begin(&fixture.journal(), &staged, false).unwrap().unwrap());
+    drop(begin_entry(&fixture.journal(), &staged, false).unwrap().unwrap());
     std::mem::forget(staged);
     fs::rename(fixture.root.path().join("sub"), fixture.root.path().join("moved")).unwrap();
     fs::create_dir(fixture.root.path().join("sub")).unwrap();
