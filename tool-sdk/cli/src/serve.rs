@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
-    Pipeline, PrivateFileError, RiskClass, ToolError, Toolset,
+    Pipeline, PrivateFileError, RiskClass, Session, ToolError, Toolset,
     internal::private_file::{self, PrivateFolder, append_to},
 };
 use tool_sdk_http::{HttpOptions, Token, serve_http};
@@ -109,11 +109,7 @@ fn serve_mcp(
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let shutdown = CancellationToken::new();
-    let server = Server::new(pipeline.clone(), session)
-        .with_name(program, env!("CARGO_PKG_VERSION"))
-        .with_shutdown(shutdown.clone())
-        .with_instructions(describe_settings(settings))
-        .with_client_approvals(settings.prompt_mode != PromptMode::NoInput)
+    let server = mcp_server(program, settings, &pipeline, session, shutdown.clone())
         .with_session_setup(move |session| readable.attach_to(session));
     match matches.get_one::<ListenAddress>(HTTP) {
         Some(endpoint) => {
@@ -151,8 +147,23 @@ fn serve_mcp(
     }
 }
 
+/// Returns the MCP server of the program, which `serve mcp` and `serve http` share.
+pub(super) fn mcp_server(
+    program: &str,
+    settings: &Settings,
+    pipeline: &Pipeline,
+    session: Session,
+    shutdown: CancellationToken,
+) -> Server {
+    Server::new(pipeline.clone(), session)
+        .with_name(program, env!("CARGO_PKG_VERSION"))
+        .with_shutdown(shutdown)
+        .with_instructions(describe_settings(settings))
+        .with_client_approvals(settings.prompt_mode != PromptMode::NoInput)
+}
+
 /// Describes for clients what the tools act on and what restricts them, also where nothing does.
-pub(super) fn describe_settings(settings: &Settings) -> String {
+fn describe_settings(settings: &Settings) -> String {
     let roots: Vec<String> =
         settings.roots.iter().map(|it| format!("`{}`", it.display())).collect();
     let sandbox = match (settings.sandbox.mode(), settings.sandbox.level()) {

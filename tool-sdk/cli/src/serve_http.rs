@@ -6,7 +6,6 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_http::rest::{self, RestOptions};
 use tool_sdk_http::{HttpOptions, TokenScope, TokenVerifier as _};
-use tool_sdk_mcp::Server;
 
 use super::call_environment::CallEnvironment;
 use super::exit::Result;
@@ -64,11 +63,7 @@ pub(super) fn run(
     }
     let asks = settings.prompt_mode != PromptMode::NoInput;
     let mcp_readable = readable.clone();
-    let mcp = Server::new(pipeline.clone(), session.clone())
-        .with_name(program, env!("CARGO_PKG_VERSION"))
-        .with_shutdown(shutdown.clone())
-        .with_instructions(serve::describe_settings(settings))
-        .with_client_approvals(asks)
+    let mcp = serve::mcp_server(program, settings, &pipeline, session.clone(), shutdown.clone())
         .with_session_setup(move |session| mcp_readable.attach_to(session));
     let serving = async {
         let (listener, endpoint) = endpoint.bind(&settings.roots, io).await?;

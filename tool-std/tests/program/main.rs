@@ -2,6 +2,10 @@
 
 #![cfg(feature = "application")]
 
+#[cfg(target_os = "linux")]
+mod ended;
+mod examples;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -654,65 +658,6 @@ fn schemas_fit_every_provider() {
     }
 }
 
-/// A folder with the files that the examples need.
-fn example_folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::create_dir(folder.path().join("src")).expect("a folder in it");
-    let program = "fn main() {}\n".repeat(200);
-    std::fs::write(folder.path().join("src/main.rs"), program).expect("a file in it");
-    folder
-}
-
-#[test]
-fn every_example_is_a_command_that_works() {
-    let listed = json(&run(&["list", "--json"]));
-    let names: Vec<&str> = listed
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    let expected = [
-        "apply_patch",
-        "debug_mcp_server",
-        "edit_file",
-        "exec_command",
-        "glob_files",
-        "grep_files",
-        "kill_session",
-        "list_dir",
-        "list_sessions",
-        "mcp_prompt_get",
-        "mcp_resource_list",
-        "mcp_resource_read",
-        "read_file",
-        "register_mcp_server",
-        "tool_search",
-        "write_file",
-        "write_stdin",
-    ];
-    assert_eq!(names, expected);
-    for name in names {
-        let definition = json(&run(&["show", name, "--json"]));
-        let codes: &[i32] = match name {
-            // Sessions end with the program that started them; the next program does not know them.
-            "kill_session" | "write_stdin" => &[1],
-            // The server of the example may not be installed.
-            "register_mcp_server" => &[0, 1],
-            // No server is configured here.
-            "mcp_prompt_get" | "mcp_resource_read" => &[1],
-            _ => &[0],
-        };
-        for example in definition["examples"].as_array().into_iter().flatten() {
-            let folder = example_folder();
-            let example = example.as_str().expect("a text");
-            let output = run_in(folder.path(), &["--yes", "call", name, example]);
-            let code = output.status.code().expect("a program that ends by itself");
-            assert!(codes.contains(&code), "{name} {example}: {code}: {}", err(&output));
-        }
-    }
-}
-
 // PA5: other users cannot write into a new file, with any umask.
 #[cfg(unix)]
 #[test]
@@ -726,107 +671,6 @@ fn a_new_file_belongs_to_its_writer() {
         assert!(written.status.success(), "{}", err(&written));
         let facts = std::fs::metadata(folder.path().join(format!("f{mask}"))).expect("a file");
         assert_eq!(facts.permissions().mode() & 0o777, mode, "{mask}");
-    }
-}
-
-/// How the process that changes many files was ended.
-#[cfg(target_os = "linux")]
-mod ended {
-    use std::fs;
-    use std::io::Write as _;
-    use std::process::{Child, Stdio};
-    use std::thread::sleep;
-    use std::time::{Duration, Instant};
-
-    use rustix::process::{Pid, Signal, kill_process};
-    use serde_json::json;
-
-    use super::*;
-
-    const FILES: usize = 2_000;
-
-    /// A folder of files, and a patch that changes each of them.
-    fn many() -> (tempfile::TempDir, String) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut patch = "*** Begin Patch\n".to_owned();
-        for at in 0..FILES {
-            fs::write(folder.path().join(format!("f{at}")), "old\n").expect("a file");
-            patch += &format!("*** Update File: f{at}\n@@\n-old\n+new\n");
-        }
-        (folder, patch + "*** End Patch\n")
-    }
-
-    fn start(root: &Path, args: &[&str], input: &str) -> Child {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tool-std"))
-            .arg("--root")
-            .arg(root)
-            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR"), "--yes"])
-            .args(["--mode", "bypass"])
-            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
-        let stdin = child.stdin.as_mut().expect("a pipe");
-        stdin.write_all(input.as_bytes()).expect("the program reads");
-        child
-    }
-
-    /// Returns the number of changed files, and of files that should not exist.
-    fn count(root: &Path) -> (usize, usize) {
-        let (mut new, mut other) = (0, 0);
-        for entry in fs::read_dir(root).expect("the folder").flatten() {
-            match fs::read_to_string(entry.path()).as_deref() {
-                _ if !entry.file_name().to_string_lossy().starts_with('f') => other += 1,
-                Ok("new\n") => new += 1,
-                _ => {}
-            }
-        }
-        (new, other)
-    }
-
-    fn has_begun(root: &Path) -> bool {
-        fs::read_dir(root).expect("the folder").count() > FILES
-    }
-
-    // F140: a program that is terminated applies all of a patch or none of it.
-    #[test]
-    fn a_patch_is_made_or_not() {
-        for round in 0..6 {
-            let (folder, patch) = many();
-            let params = json!({ "name": "apply_patch", "arguments": { "input": patch } });
-            let hello = json!({
-                "protocolVersion": "2025-06-18", "capabilities": {},
-                "clientInfo": { "name": "test", "version": "1" },
-            });
-            let lines = [
-                json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }),
-                json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
-                json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }),
-            ];
-            let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            let arguments = json!({ "input": patch }).to_string();
-            let mut child = match round % 2 {
-                0 => start(folder.path(), &["serve", "mcp"], &lines),
-                _ => start(folder.path(), &["call", "apply_patch", "-"], &arguments),
-            };
-            if round % 2 == 1 {
-                drop(child.stdin.take());
-            }
-            let patience = Instant::now() + Duration::from_secs(60);
-            while !has_begun(folder.path()) && Instant::now() < patience {
-                sleep(Duration::from_millis(1));
-            }
-            sleep(Duration::from_millis(40 * (round / 2)));
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            let status = child.wait().expect("the program ends");
-            let (new, other) = count(folder.path());
-            assert_eq!(other, 0, "round {round}: {new} files are new");
-            assert!(new == 0 || new == FILES, "round {round}: {new} files are new");
-            assert!(status.code().is_some(), "{status}");
-        }
     }
 }
 

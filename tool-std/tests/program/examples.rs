@@ -1,0 +1,62 @@
+//! The examples in the definitions of the tools, run as commands.
+
+use super::{err, json, run, run_in};
+
+/// A folder with the files that the examples need.
+fn example_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("src")).expect("a folder in it");
+    let program = "fn main() {}\n".repeat(200);
+    std::fs::write(folder.path().join("src/main.rs"), program).expect("a file in it");
+    folder
+}
+
+#[test]
+fn every_example_is_a_command_that_works() {
+    let listed = json(&run(&["list", "--json"]));
+    let names: Vec<&str> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    let expected = [
+        "apply_patch",
+        "debug_mcp_server",
+        "edit_file",
+        "exec_command",
+        "glob_files",
+        "grep_files",
+        "kill_session",
+        "list_dir",
+        "list_sessions",
+        "mcp_prompt_get",
+        "mcp_resource_list",
+        "mcp_resource_read",
+        "read_file",
+        "register_mcp_server",
+        "tool_search",
+        "write_file",
+        "write_stdin",
+    ];
+    assert_eq!(names, expected);
+    for name in names {
+        let definition = json(&run(&["show", name, "--json"]));
+        let codes: &[i32] = match name {
+            // Sessions end with the program that started them; the next program does not know them.
+            "kill_session" | "write_stdin" => &[1],
+            // The server of the example may not be installed.
+            "register_mcp_server" => &[0, 1],
+            // No server is configured here.
+            "mcp_prompt_get" | "mcp_resource_read" => &[1],
+            _ => &[0],
+        };
+        for example in definition["examples"].as_array().into_iter().flatten() {
+            let folder = example_folder();
+            let example = example.as_str().expect("a text");
+            let output = run_in(folder.path(), &["--yes", "call", name, example]);
+            let code = output.status.code().expect("a program that ends by itself");
+            assert!(codes.contains(&code), "{name} {example}: {code}: {}", err(&output));
+        }
+    }
+}
