@@ -191,21 +191,6 @@ async fn a_structured_result_is_typed_and_json() {
     assert_eq!(schema.property("pages").expect("it is told")["type"], "integer");
 }
 
-// F14: whether a tool waits is a fact of its definition, and in no file.
-#[test]
-fn a_definition_says_whether_the_function_is_async() {
-    let (waits, runs) = (definition(tools![count_pages]), definition(tools![strike_page]));
-    assert_eq!((waits.flags.is_async, runs.flags.is_async), (true, false));
-    assert_eq!(provider::encode_tool(&waits, Dialect::ToolsJson).get("flags"), None);
-    let registry = Registry::builder().add(tools![count_pages, strike_page]).build();
-    let registry = registry.expect("no conflicts");
-    let waiting = registry.definitions().filter(|definition| definition.flags.is_async);
-    assert_eq!(
-        waiting.map(|definition| definition.name.as_str()).collect::<Vec<_>>(),
-        ["count_pages"]
-    );
-}
-
 // F19: the function schema of OpenAI and OpenRouter.
 #[test]
 fn a_function_schema_has_a_type_a_name_and_parameters() {

@@ -134,6 +134,22 @@ async fn every_tool_succeeds() {
     }
 }
 
+// F14, F43: a tool that streams its output declares it, so that surfaces know before the call.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tool_that_streams_declares_it() {
+    let registry = all_tools();
+    for definition in registry.definitions() {
+        let tool = definition.name.as_str();
+        let host = SweepHost::new([]);
+        let arguments = swept_calls(host.process)[tool].clone();
+        let mut events = host.pipeline.subscribe();
+        host.call(Call::new(tool.to_owned(), arguments)).await;
+        let has_streamed = std::iter::from_fn(|| events.try_recv())
+            .any(|event| matches!(event.kind, EventKind::Output { .. }));
+        assert_eq!(has_streamed, definition.flags.streaming, "{tool}");
+    }
+}
+
 // F38, F175: bad arguments are refused with a suggestion, and nothing runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_tool_refuses_bad_arguments() {

@@ -198,7 +198,7 @@ fn shown(field: &Ident) -> TokenStream {
 /// Generates the table of a tool.
 pub(crate) fn spec(tool: &Tool) -> TokenStream {
     let (name, description, risk) = (&tool.name, &tool.description, risk(tool));
-    let (options, is_async) = (options(tool), tool.is_async);
+    let options = options(tool);
     let args = match &tool.input {
         Input::Params { params, .. } => {
             let params = params.iter().enumerate().map(|(at, param)| param_spec(at, param));
@@ -213,7 +213,6 @@ pub(crate) fn spec(tool: &Tool) -> TokenStream {
             name: #name,
             description: #description,
             risk: #risk,
-            is_async: #is_async,
             args: __rt::ArgsSpec::#args,
             output: __OUT.schema,
             place: __rt::SourceLocation {

@@ -94,7 +94,6 @@ fn methods_become_tools_on_a_shared_value() {
                                     name: "create",
                                     description: "Create an issue.",
                                     risk: __rt::Risk::new(__rt::RiskClass::Write),
-                                    is_async: true,
                                     args: __rt::ArgsSpec::Params(
                                         &[
                                             __rt::ParamSpec {
@@ -166,7 +165,6 @@ fn methods_become_tools_on_a_shared_value() {
                                     name: "count",
                                     description: "Count issues.",
                                     risk: __rt::Risk::new(__rt::RiskClass::Read),
-                                    is_async: false,
                                     args: __rt::ArgsSpec::Params(&[]),
                                     output: __OUT.schema,
                                     place: __rt::SourceLocation {

@@ -31,6 +31,7 @@ const YIELD_RANGE_MS: std::ops::RangeInclusive<u64> = 250..=30_000;
     approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
     timeout = "60s",
     truncate = middle,
+    streaming,
     example = r#"{"cmd": "git status"}"#
 )]
 #[expect(clippy::too_many_arguments, reason = "each is a parameter of the tool")]

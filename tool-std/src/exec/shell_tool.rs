@@ -22,6 +22,7 @@ use super::{oneshot, patch_command, sandbox};
     approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
     timeout = "620s",
     truncate = middle,
+    streaming,
     example = r#"{"command": ["git", "status"]}"#
 )]
 pub async fn shell(

@@ -65,7 +65,8 @@ const YIELD_EMPTY_MS: std::ops::RangeInclusive<u64> = 5_000..=300_000;
     approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous),
     parallel = by(session_id),
     timeout = "310s",
-    truncate = middle
+    truncate = middle,
+    streaming
 )]
 pub async fn write_stdin(
     /// The session ID of the command.

@@ -96,7 +96,6 @@ fn a_plain_tool() {
                 __rt::ToolSpec{name:"read_page",
                 description:"Read a text file.\n\nOr a range of its lines.",
                 risk:__rt::Risk::new(__rt::RiskClass::Read),
-                is_async:true,
                 args:__rt::ArgsSpec::Params(
                     &[__rt::ParamSpec{name:"path",
                     description:"Path.",
@@ -353,7 +352,6 @@ fn all_items() {
                     "`description` must not be empty\nhelp: tell the model when to use the tool"
                 );__text},
                 risk:__rt::Risk::new(__rt::RiskClass::Write).destructive().idempotent(),
-                is_async:false,
                 args:__rt::ArgsSpec::Params(
                     &[__rt::ParamSpec{name:"path",
                     description:"Path.",
@@ -509,7 +507,6 @@ fn a_struct_of_arguments() {
                 __rt::ToolSpec{name:"search",
                 description:"Search.",
                 risk:__rt::Risk::new(__rt::RiskClass::Execute),
-                is_async:true,
                 args:__rt::ArgsSpec::Struct(__rt::struct_type::<Search>()),
                 output:__OUT.schema,
                 place:__rt::SourceLocation{package:::core::env!("CARGO_PKG_NAME"),

@@ -150,10 +150,6 @@ pub struct Flags {
     /// Emits its output in parts while it runs.
     #[serde(skip_serializing_if = "is_false")]
     pub streaming: bool,
-    /// The function is an `async fn`: it waits without blocking other calls. A property of the
-    /// program's code, so it is not serialized.
-    #[serde(skip)]
-    pub is_async: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -55,7 +55,6 @@ impl DynamicTool {
         F: Future + Send + 'static,
         F::Output: IntoOutput + 'static,
     {
-        definition.flags.is_async = true;
         let secrets = definition.parameters.secret_parameters();
         if !secrets.is_empty() {
             Arc::make_mut(&mut definition.display).sensitive.extend(secrets);

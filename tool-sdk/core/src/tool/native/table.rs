@@ -9,7 +9,7 @@ use super::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
 use crate::name::ToolName;
 use crate::schema::{self, Schema, SchemaProperty, find_contradictions};
 use crate::tool::args::{ArgChecks, find_self_violations, unsupported};
-use crate::tool::{Definition, Flags, ToolDisplay, ToolSource, path_collector};
+use crate::tool::{Definition, ToolDisplay, ToolSource, path_collector};
 
 /// A tool's constants, with the values computed from them on first use.
 pub struct Table {
@@ -139,7 +139,7 @@ fn build_definition(spec: &ToolSpec) -> Definition {
     definition.max_output = options.max_output;
     definition.truncate = options.truncate;
     definition.parallel = options.parallel.map(Into::into);
-    definition.flags = Flags { is_async: spec.is_async, ..options.flags };
+    definition.flags = options.flags;
     definition.examples = options.examples.iter().map(|&example| example.into()).collect();
     definition.source = ToolSource::Native;
     definition.place = Some(spec.place);
