@@ -643,10 +643,12 @@ fn schemas_fit_every_provider() {
     for format in [
         "mcp",
         "openai",
+        "openai-responses",
         "openai-strict",
         "openrouter",
         "anthropic",
         "gemini",
+        "gemini-generate",
         "portable",
         "tools-json",
     ] {

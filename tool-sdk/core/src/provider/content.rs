@@ -36,15 +36,24 @@ pub fn content_parts(output: &Output, dialect: Dialect) -> Vec<Value> {
     let text = output.as_text();
     // An empty text part is only sent if there is nothing else.
     let text = (!text.is_empty() || attachments.is_empty()).then(|| text_part(text, dialect));
-    let part = |it: &Attachment| {
+    text.into_iter().chain(attachment_parts(attachments, dialect)).collect()
+}
+
+/// Returns the attachments as message parts in `dialect`; what the format does not support is named
+/// in a text part.
+pub(super) fn attachment_parts(
+    attachments: &[Attachment],
+    dialect: Dialect,
+) -> impl Iterator<Item = Value> {
+    attachments.iter().map(move |it| {
         attachment_part(it, dialect).unwrap_or_else(|| text_part(&describe_attachment(it), dialect))
-    };
-    text.into_iter().chain(attachments.iter().map(part)).collect()
+    })
 }
 
 fn text_part(text: &str, dialect: Dialect) -> Value {
     match dialect {
-        Dialect::Gemini => json!({ "text": text }),
+        Dialect::GeminiGenerate => json!({ "text": text }),
+        Dialect::OpenAiResponses => json!({ "type": "input_text", "text": text }),
         _ => json!({ "type": "text", "text": text }),
     }
 }
@@ -65,7 +74,9 @@ fn attachment_part(attachment: &Attachment, dialect: Dialect) -> Option<Value> {
     match dialect {
         Dialect::OpenAi | Dialect::OpenAiStrict | Dialect::OpenRouter => openai_part(attachment),
         Dialect::Anthropic => anthropic_part(attachment),
-        Dialect::Gemini => Some(gemini_part(attachment)),
+        Dialect::OpenAiResponses => responses_part(attachment),
+        Dialect::Gemini => interactions_part(attachment),
+        Dialect::GeminiGenerate => Some(generate_part(attachment)),
         Dialect::Mcp | Dialect::ToolsJson => Some(mcp_part(attachment)),
         Dialect::Portable => None,
     }
@@ -116,7 +127,47 @@ fn anthropic_part(attachment: &Attachment) -> Option<Value> {
     Some(json!({ "type": kind, "source": source }))
 }
 
-fn gemini_part(attachment: &Attachment) -> Value {
+fn responses_part(attachment: &Attachment) -> Option<Value> {
+    let mime = attachment.mime.as_str();
+    let is_image = IMAGE_MIME_TYPES.contains(&mime);
+    match &attachment.data {
+        AttachmentData::Uri(uri) if is_image => {
+            Some(json!({ "type": "input_image", "image_url": uri, "detail": "auto" }))
+        }
+        AttachmentData::Bytes(bytes) if is_image => {
+            let url = data_url(mime, bytes);
+            Some(json!({ "type": "input_image", "image_url": url, "detail": "auto" }))
+        }
+        AttachmentData::Uri(uri) if mime == PDF_MIME_TYPE => {
+            Some(json!({ "type": "input_file", "file_url": uri }))
+        }
+        AttachmentData::Bytes(bytes) if mime == PDF_MIME_TYPE => Some(json!({
+            "type": "input_file",
+            "filename": attachment.name.as_deref().unwrap_or("document.pdf"),
+            "file_data": data_url(mime, bytes),
+        })),
+        _ => None,
+    }
+}
+
+fn interactions_part(attachment: &Attachment) -> Option<Value> {
+    let mime = attachment.mime.as_str();
+    let kind = match mime.split('/').next().unwrap_or_default() {
+        "image" => "image",
+        "audio" => "audio",
+        "video" => "video",
+        _ if mime == PDF_MIME_TYPE => "document",
+        _ => return None,
+    };
+    Some(match &attachment.data {
+        AttachmentData::Uri(uri) => json!({ "type": kind, "uri": uri, "mime_type": mime }),
+        AttachmentData::Bytes(bytes) => {
+            json!({ "type": kind, "data": STANDARD.encode(bytes), "mime_type": mime })
+        }
+    })
+}
+
+fn generate_part(attachment: &Attachment) -> Value {
     let mime = &attachment.mime;
     match &attachment.data {
         AttachmentData::Uri(uri) => json!({ "fileData": { "mimeType": mime, "fileUri": uri } }),
@@ -210,7 +261,7 @@ mod tests {
             (Dialect::OpenAiStrict, &openai),
             (Dialect::OpenRouter, &openai),
             (Dialect::Anthropic, &anthropic),
-            (Dialect::Gemini, &gemini),
+            (Dialect::GeminiGenerate, &gemini),
             (Dialect::Mcp, &mcp),
             (Dialect::ToolsJson, &mcp),
         ] {

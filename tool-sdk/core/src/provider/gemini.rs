@@ -1,4 +1,4 @@
-//! Gemini function declarations, with `parametersJsonSchema`.
+//! Gemini functions: for the Interactions API, and as declarations for `generateContent`.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,18 @@ const GEMINI_SUBSET: SchemaSubset = SchemaSubset {
     strict: false,
 };
 
-pub(super) fn encode_tool(definition: &Definition) -> Value {
+/// Encodes a function for the Interactions API.
+pub(super) fn encode_interactions_tool(definition: &Definition) -> Value {
+    json!({
+        "type": "function",
+        "name": definition.name,
+        "description": definition.description,
+        "parameters": encode_parameters(definition).0,
+    })
+}
+
+/// Encodes a declaration for `generateContent`, with `parametersJsonSchema`.
+pub(super) fn encode_declaration(definition: &Definition) -> Value {
     json!({
         "name": definition.name,
         "description": definition.description,

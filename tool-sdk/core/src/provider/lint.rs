@@ -168,7 +168,7 @@ fn check_dialect(definition: &Definition, dialect: Dialect, report: &mut LintRep
             }
             check_headers(definition.parameters.as_map(), report);
         }
-        Dialect::OpenAi | Dialect::OpenRouter => {
+        Dialect::OpenAi | Dialect::OpenAiResponses | Dialect::OpenRouter => {
             check_description_length(definition, report);
             report.take_losses(openai::encode_parameters(definition));
         }
@@ -181,7 +181,7 @@ fn check_dialect(definition: &Definition, dialect: Dialect, report: &mut LintRep
             let sent = report.take_losses(anthropic::input_schema(definition));
             check_property_names(&sent, "", &ANTHROPIC_NAMES, report);
         }
-        Dialect::Gemini => {
+        Dialect::Gemini | Dialect::GeminiGenerate => {
             let sent = report.take_losses(gemini::encode_parameters(definition));
             check_property_names(&sent, "", &GEMINI_NAMES, report);
             check_recursion(&sent, report);

@@ -1,9 +1,11 @@
-//! Tool definitions in the JSON formats of model providers and other programs. All functions here
-//! are pure.
+//! Tools, calls and results in the JSON formats of model providers and other programs. All functions
+//! here are pure.
 //!
-//! A [`Dialect`] names a format, [`encode_tool`] and [`encode_tools`] write it, and [`lint`]
-//! reports what the format cannot express. The output is deterministic: the same definitions in the
-//! same order give the same bytes.
+//! A [`Dialect`] names a format. [`encode_tool`] and [`encode_tools`] write tool definitions in it,
+//! and [`lint`] reports what it cannot express. A message of a model is a [`ModelMessage`], decoded
+//! from a response or put together from a stream by a [`MessageAccumulator`]; [`encode_answers`]
+//! writes the results of its calls. The output is deterministic: the same definitions in the same
+//! order give the same bytes.
 //!
 //! **Invariant:** nothing here widens what a tool accepts. Where a format expresses less than the
 //! schema, the description states the rest in words, and the tool still validates it.
@@ -15,6 +17,7 @@ mod gemini;
 mod keyword_descriptions;
 mod lint;
 mod mcp;
+mod messages;
 mod openai;
 mod rewrite;
 mod text_tool_calls;
@@ -30,6 +33,11 @@ use serde_json::{Value, json};
 
 pub use self::content::content_parts;
 pub use self::lint::{LintFinding, lint, lint_all};
+pub use self::messages::{
+    CallAnswer, MessageAccumulator, MessageDelta, ModelApi, ModelMessage, StopReason,
+    StreamFailure, TokenUsage, UnknownModelApi, UnreadableResponse, encode_answers, encode_error,
+    encode_user_message,
+};
 pub use self::text_tool_calls::parse_text_calls;
 pub use self::tools_json::encode_legacy_tools;
 use crate::tool::Definition;
@@ -52,8 +60,10 @@ use crate::toolset::ToolsetView;
 pub enum Dialect {
     /// `encode_tools/list` of the Model Context Protocol.
     Mcp,
-    /// OpenAI functions.
+    /// OpenAI functions, for chat completions.
     OpenAi,
+    /// OpenAI functions, for the Responses API.
+    OpenAiResponses,
     /// OpenAI functions in strict mode: the model can only send valid arguments.
     ///
     /// Optional parameters are nullable there, and types that strict mode does not support are sent
@@ -65,8 +75,10 @@ pub enum Dialect {
     OpenRouter,
     /// Anthropic tools.
     Anthropic,
-    /// Gemini function declarations.
+    /// Gemini functions, for the Interactions API.
     Gemini,
+    /// Gemini function declarations, for `generateContent`.
+    GeminiGenerate,
     /// The subset that every provider accepts.
     Portable,
     /// Complete definitions, to be loaded again.
@@ -75,13 +87,15 @@ pub enum Dialect {
 
 impl Dialect {
     /// All dialects, in the order of their declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Mcp,
         Self::OpenAi,
+        Self::OpenAiResponses,
         Self::OpenAiStrict,
         Self::OpenRouter,
         Self::Anthropic,
         Self::Gemini,
+        Self::GeminiGenerate,
         Self::Portable,
         Self::ToolsJson,
     ];
@@ -92,10 +106,12 @@ impl Dialect {
         match self {
             Self::Mcp => "mcp",
             Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
             Self::OpenAiStrict => "openai-strict",
             Self::OpenRouter => "openrouter",
             Self::Anthropic => "anthropic",
             Self::Gemini => "gemini",
+            Self::GeminiGenerate => "gemini-generate",
             Self::Portable => "portable",
             Self::ToolsJson => "tools-json",
         }
@@ -146,9 +162,11 @@ pub fn encode_tool(definition: &Definition, dialect: Dialect) -> Value {
     match dialect {
         Dialect::Mcp => mcp_tool(definition),
         Dialect::OpenAi | Dialect::OpenRouter => openai::encode_tool(definition),
+        Dialect::OpenAiResponses => openai::encode_responses_tool(definition),
         Dialect::OpenAiStrict => openai::encode_strict_tool(definition),
         Dialect::Anthropic => anthropic::encode_tool(definition),
-        Dialect::Gemini => gemini::encode_tool(definition),
+        Dialect::Gemini => gemini::encode_interactions_tool(definition),
+        Dialect::GeminiGenerate => gemini::encode_declaration(definition),
         Dialect::Portable => common_subset::encode_tool(definition),
         Dialect::ToolsJson => tools_json::encode_tool(definition),
     }

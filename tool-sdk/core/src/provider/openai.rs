@@ -1,4 +1,4 @@
-//! OpenAI functions, plain and strict. OpenRouter accepts the plain ones.
+//! OpenAI functions: plain, strict, and for the Responses API. OpenRouter accepts the plain ones.
 
 use serde_json::{Map, Value, json};
 
@@ -47,6 +47,17 @@ pub(super) fn encode_tool(definition: &Definition) -> Value {
             "description": definition.description,
             "parameters": encode_parameters(definition).0,
         },
+    })
+}
+
+/// Encodes a function for the Responses API, which requires `strict` to be there.
+pub(super) fn encode_responses_tool(definition: &Definition) -> Value {
+    json!({
+        "type": "function",
+        "name": definition.name,
+        "description": definition.description,
+        "strict": false,
+        "parameters": encode_parameters(definition).0,
     })
 }
 

@@ -28,8 +28,10 @@ fn parameters(definition: &Definition, dialect: Dialect) -> Value {
         Dialect::Mcp => "/inputSchema",
         Dialect::OpenAi | Dialect::OpenRouter | Dialect::OpenAiStrict => "/function/parameters",
         Dialect::Anthropic => "/input_schema",
-        Dialect::Gemini => "/parametersJsonSchema",
-        Dialect::Portable | Dialect::ToolsJson => "/parameters",
+        Dialect::GeminiGenerate => "/parametersJsonSchema",
+        Dialect::OpenAiResponses | Dialect::Gemini | Dialect::Portable | Dialect::ToolsJson => {
+            "/parameters"
+        }
     };
     tool.pointer(at).unwrap().clone()
 }
@@ -104,8 +106,17 @@ fn every_document_has_the_shape_of_its_format() {
         of(Dialect::Anthropic).to_string(),
         json!([{ "name": "t", "description": "Does it.", "input_schema": schema }]).to_string()
     );
+    let function = json!([{
+        "type": "function", "name": "t", "description": "Does it.", "parameters": schema,
+    }]);
+    assert_eq!(of(Dialect::Gemini).to_string(), function.to_string());
+    let function = json!([{
+        "type": "function", "name": "t", "description": "Does it.", "strict": false,
+        "parameters": schema,
+    }]);
+    assert_eq!(of(Dialect::OpenAiResponses).to_string(), function.to_string());
     assert_eq!(
-        of(Dialect::Gemini).to_string(),
+        of(Dialect::GeminiGenerate).to_string(),
         json!([{ "name": "t", "description": "Does it.", "parametersJsonSchema": schema }])
             .to_string()
     );
@@ -347,6 +358,7 @@ fn no_provider_gets_a_union_at_the_top() {
         Dialect::OpenRouter,
         Dialect::Anthropic,
         Dialect::Gemini,
+        Dialect::GeminiGenerate,
         Dialect::Portable,
     ] {
         let schema = parameters(&definition, dialect);
