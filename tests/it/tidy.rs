@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["context", "private_file", "principal", "session_store"],
     &["tool"],
     &["registry", "truncate", "permission"],
-    &["hook", "loop_guard", "scheduler"],
+    &["hook", "loop_guard", "plan_store", "scheduler"],
     &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch"],

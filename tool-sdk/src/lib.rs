@@ -249,6 +249,15 @@ pub mod history {
     pub use tool_sdk_core::{CallRecord, CallStatus, MemorySessionStore, SessionStore};
 }
 
+/// The plans and todo lists of sessions, and where they are kept.
+pub mod plan {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        MemoryPlanStore, PlanChange, PlanDraft, PlanStep, PlanStore, PlanStoreHandle, SessionPlan,
+        TodoItem, TodoPriority, TodoStatus,
+    };
+}
+
 /// Confined access to files below the folders that a session may use.
 #[cfg(feature = "workspace")]
 pub mod workspace {
@@ -267,7 +276,7 @@ pub use self::workspace::*;
 #[doc(hidden)]
 pub use self::{
     arguments::*, audience::*, audit::*, definition::*, environment::*, event::*, history::*,
-    hook::*, limits::*, permission::*,
+    hook::*, limits::*, permission::*, plan::*,
 };
 
 #[cfg(feature = "cli")]

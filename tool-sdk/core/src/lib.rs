@@ -20,6 +20,7 @@ mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
+mod plan_store;
 mod principal;
 mod redact;
 mod registry;
@@ -70,6 +71,10 @@ pub use self::permission::{
     StoredGrant, StoredGrants, approval_channel,
 };
 pub use self::pipeline::{CallEvents, CallUpdate, CheckOutcome, MissingService, Pipeline};
+pub use self::plan_store::{
+    MemoryPlanStore, PlanChange, PlanDraft, PlanStep, PlanStore, PlanStoreHandle, SessionPlan,
+    TodoItem, TodoPriority, TodoStatus,
+};
 pub use self::principal::Principal;
 pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;
@@ -110,6 +115,7 @@ pub mod internal {
         ApprovalInternals, CallRewrite, HookObserver, PolicyOverride, RuleNames, frame_text,
         mixed_script_warning, spell_hidden, unanswered_response, wrap_rows,
     };
+    pub use crate::plan_store::DynPlanStore;
     pub use crate::redact::is_secret_key;
     pub use crate::schema::{
         describe_type, expected_value, is_followed_draft, is_meta_schema_ref, redirect_refs,

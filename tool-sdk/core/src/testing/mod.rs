@@ -32,7 +32,9 @@ mod example_folder;
 mod examples;
 mod harness;
 mod schemas;
+mod stores;
 
 pub use self::checks::{ToolChecks, check_all};
 pub use self::harness::{Harness, context};
 pub use self::schemas::check_schemas;
+pub use self::stores::check_plan_store;
