@@ -54,13 +54,13 @@
 //!    [`limits`];
 //! 5. what guards a call: [`permission`] and [`hook`];
 //! 6. what reports it: [`event`] and [`audit`];
-//! 7. surfaces: [`provider`] formats, [`mcp`], [`http`], [`cli`];
+//! 7. surfaces: [`provider`] formats, [`agent`], [`mcp`], [`http`], [`cli`];
 //! 8. building blocks: [`process`] and [`workspace`]; [`testing`].
 //!
 //! # Features
 //!
 //! `macros` and `linked` are enabled by default. Each other feature adds one part and its
-//! dependencies: `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
+//! dependencies: `agent` model clients and the agent loop, `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
 //! commands as hooks, `http` a server with REST and OpenAPI, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
 //! same without a server over HTTP, `otel` fields
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
@@ -314,6 +314,12 @@ pub mod http {
         HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope, TokenScopes,
         TokenVerifier, UnixSocket, UnknownScope,
     };
+}
+/// Agents: model clients, and the loop from a message to calls and back.
+#[cfg(feature = "agent")]
+pub mod agent {
+    #[doc(inline)]
+    pub use tool_sdk_agent::*;
 }
 #[cfg(feature = "process")]
 #[doc(inline)]

@@ -66,6 +66,10 @@ impl MessageFormat for MessagesFormat {
         self.encode_own(&content)
     }
 
+    fn own_message(&self, encoded: Value) -> Value {
+        encoded["content"].clone()
+    }
+
     fn encode_user(&self, text: &str, attachments: &[Attachment]) -> Value {
         json!({ "role": "user", "content": parts(text, attachments) })
     }

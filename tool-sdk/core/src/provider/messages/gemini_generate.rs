@@ -69,6 +69,10 @@ impl MessageFormat for GenerateFormat {
         self.encode_own(&json!({ "role": "model", "parts": parts }))
     }
 
+    fn own_message(&self, encoded: Value) -> Value {
+        encoded
+    }
+
     fn encode_user(&self, text: &str, attachments: &[Attachment]) -> Value {
         let said = (!text.is_empty()).then(|| json!({ "text": text }));
         let shown = attachment_parts(attachments, ModelApi::GeminiGenerate.tool_dialect());

@@ -61,6 +61,10 @@ impl MessageFormat for InteractionsFormat {
         said.into_iter().chain(calls.iter().map(call)).collect()
     }
 
+    fn own_message(&self, encoded: Value) -> Value {
+        Value::Array(vec![encoded])
+    }
+
     fn encode_user(&self, text: &str, attachments: &[Attachment]) -> Value {
         json!({ "type": "user_input", "content": parts(text, attachments) })
     }

@@ -192,6 +192,9 @@ trait MessageFormat: Sync {
     /// Encodes a message that came from another API.
     fn encode_foreign(&self, text: &str, calls: &[MessageCall]) -> Vec<Value>;
 
+    /// Returns the message that [`encode_own`](Self::encode_own) sends as `encoded`.
+    fn own_message(&self, encoded: Value) -> Value;
+
     fn encode_user(&self, text: &str, attachments: &[Attachment]) -> Value;
 
     fn encode_answers(&self, answers: &[CallAnswer]) -> Vec<Value>;

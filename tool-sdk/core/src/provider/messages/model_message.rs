@@ -110,6 +110,25 @@ impl ModelMessage {
         Ok(Self::from_decoded(decoded, api))
     }
 
+    /// Creates a message of text alone, such as what had arrived before an interruption.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::provider::{ModelApi, ModelMessage};
+    ///
+    /// let message = ModelMessage::from_text(ModelApi::Anthropic, "Hello");
+    /// assert_eq!(message.text(), "Hello");
+    /// ```
+    #[must_use]
+    pub fn from_text(api: ModelApi, text: impl Into<String>) -> Self {
+        let mut encoded = api.format().encode_foreign(&text.into(), &[]);
+        let first = if encoded.is_empty() { Value::Null } else { encoded.swap_remove(0) };
+        let raw = api.format().own_message(first);
+        let stop = StopReason::EndTurn;
+        Self { api, raw, stop, usage: TokenUsage::default(), malformed: BTreeMap::new() }
+    }
+
     fn from_decoded(decoded: DecodedResponse, api: ModelApi) -> Self {
         let DecodedResponse { message: mut raw, stop, usage } = decoded;
         api.format().for_each_call_id(&mut raw, &mut |id| *id = generate_id().into());

@@ -69,6 +69,10 @@ impl MessageFormat for ChatFormat {
         vec![message]
     }
 
+    fn own_message(&self, encoded: Value) -> Value {
+        encoded
+    }
+
     fn encode_user(&self, text: &str, attachments: &[Attachment]) -> Value {
         if attachments.is_empty() {
             return json!({ "role": "user", "content": text });

@@ -64,6 +64,14 @@ impl MessageFormat for ResponsesFormat {
         said.into_iter().chain(calls.iter().map(call)).collect()
     }
 
+    fn own_message(&self, encoded: Value) -> Value {
+        json!([{
+            "type": "message",
+            "role": "assistant",
+            "content": [{ "type": "output_text", "text": encoded["content"], "annotations": [] }],
+        }])
+    }
+
     fn encode_user(&self, text: &str, attachments: &[Attachment]) -> Value {
         json!({ "role": "user", "content": parts(text, attachments) })
     }

@@ -1,0 +1,34 @@
+//! The agent: model clients, and the loop from a message of a model to calls of tools and back.
+//!
+//! ```text
+//! model          the port to language models, and clients for the providers' APIs
+//! transcript     the conversation
+//! spending       what an agent may spend, and the agents below it
+//! agent_loop     turns of requests and calls, with limits, compaction, steering and hooks
+//! ```
+//!
+//! **Invariant:** tools run through the pipeline alone, so rules, approvals and hooks hold for every
+//! call of an agent.
+
+#![forbid(unsafe_code)]
+
+// The macro names the facade.
+#[cfg(test)]
+extern crate tool_sdk_core as tool_sdk;
+
+mod agent_loop;
+mod model;
+mod spending;
+mod transcript;
+
+pub use self::agent_loop::{
+    AgentEvent, AgentHook, AgentLoop, AgentOutcome, AgentStop, CompactionPolicy, SteeringQueue,
+    StopDecision,
+};
+
+pub use self::model::{
+    ApiKey, ApiKeyError, InvalidEndpoint, ModelClient, ModelError, ModelErrorKind, ModelEvent,
+    ModelRequest, ProviderClient, ReasoningEffort, RetryPolicy, ScriptedModel, ToolChoice,
+};
+pub use self::spending::{ModelPrice, Spending, SpendingBudget, SpendingLimit, SpendingLimits};
+pub use self::transcript::{Transcript, TranscriptEntry, TranscriptSummary};

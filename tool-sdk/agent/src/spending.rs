@@ -1,0 +1,276 @@
+//! What an agent may spend: tokens, money, calls and time, in one budget for a whole tree of agents.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use tool_sdk_core::provider::TokenUsage;
+
+/// The limits of a [`SpendingBudget`]; what is `None` has no limit.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::agent::SpendingLimits;
+///
+/// let limits = SpendingLimits { max_tokens: Some(200_000), ..SpendingLimits::default() };
+/// assert_eq!(limits.max_calls, None);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "hosts construct limits")]
+pub struct SpendingLimits {
+    /// Tokens of all requests and messages.
+    pub max_tokens: Option<u64>,
+    /// US dollars, by the [`ModelPrice`] of each agent's model.
+    pub max_cost: Option<f64>,
+    /// Calls of tools.
+    pub max_calls: Option<u64>,
+    /// Time since the budget was created.
+    pub max_duration: Option<Duration>,
+}
+
+/// What a model costs, in US dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "hosts construct prices")]
+pub struct ModelPrice {
+    /// Tokens of a request.
+    pub input: f64,
+    /// Tokens of a request that come from a cache.
+    pub cached_input: f64,
+    /// Tokens of a message.
+    pub output: f64,
+}
+
+impl ModelPrice {
+    /// Returns the cost of one request in US dollars.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "no request has 2^52 tokens")]
+    pub fn cost(&self, usage: TokenUsage) -> f64 {
+        let uncached = usage.input.saturating_sub(usage.cached_input) as f64;
+        let (cached, output) = (usage.cached_input as f64, usage.output as f64);
+        let sum = uncached * self.input + cached * self.cached_input + output * self.output;
+        sum / 1_000_000.0
+    }
+}
+
+/// A budget that an agent shares with the agents below it.
+///
+/// Each agent has limits of its own, and what it spends counts for every agent above it.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::agent::{SpendingBudget, SpendingLimit, SpendingLimits};
+///
+/// let root = SpendingBudget::new(SpendingLimits { max_calls: Some(1), ..SpendingLimits::default() });
+/// let child = root.child(SpendingLimits::default());
+/// child.charge_calls(1);
+/// assert_eq!(child.check(), Err(SpendingLimit::Calls(1)));
+/// ```
+#[derive(Clone)]
+pub struct SpendingBudget(Arc<BudgetNode>);
+
+struct BudgetNode {
+    limits: SpendingLimits,
+    parent: Option<SpendingBudget>,
+    started: Instant,
+    spent: Mutex<Spending>,
+}
+
+/// What was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Spending {
+    /// Tokens of requests and messages.
+    pub tokens: u64,
+    /// US dollars.
+    pub cost: f64,
+    /// Calls of tools.
+    pub calls: u64,
+}
+
+/// The limit that a budget has reached.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpendingLimit {
+    /// The limit on tokens.
+    #[error("the limit of {0} tokens is reached")]
+    Tokens(u64),
+    /// The limit on US dollars.
+    #[error("the limit of {0} US dollars is reached")]
+    Cost(f64),
+    /// The limit on calls.
+    #[error("the limit of {0} calls is reached")]
+    Calls(u64),
+    /// The limit on time.
+    #[error("the limit of {} s is reached", .0.as_secs())]
+    Duration(Duration),
+}
+
+impl Default for SpendingBudget {
+    /// Creates a budget without limits, which counts.
+    fn default() -> Self {
+        Self::new(SpendingLimits::default())
+    }
+}
+
+impl fmt::Debug for SpendingBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpendingBudget")
+            .field("limits", &self.0.limits)
+            .field("spent", &self.spent())
+            .finish_non_exhaustive()
+    }
+}
+
+impl SpendingBudget {
+    /// Creates a budget, whose time begins now.
+    #[must_use]
+    pub fn new(limits: SpendingLimits) -> Self {
+        Self::with_parent(limits, None)
+    }
+
+    /// Creates the budget of an agent below this one.
+    #[must_use]
+    pub fn child(&self, limits: SpendingLimits) -> Self {
+        Self::with_parent(limits, Some(self.clone()))
+    }
+
+    fn with_parent(limits: SpendingLimits, parent: Option<Self>) -> Self {
+        let (started, spent) = (Instant::now(), Mutex::default());
+        Self(Arc::new(BudgetNode { limits, parent, started, spent }))
+    }
+
+    /// Returns the limits.
+    #[must_use]
+    pub fn limits(&self) -> SpendingLimits {
+        self.0.limits
+    }
+
+    /// Returns what was spent, with what the agents below spent.
+    #[must_use]
+    pub fn spent(&self) -> Spending {
+        *self.0.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the tokens of a request, and their cost.
+    pub fn charge_tokens(&self, usage: TokenUsage, cost: f64) {
+        self.charge(Spending { tokens: usage.total(), cost, calls: 0 });
+    }
+
+    /// Counts calls of tools.
+    pub fn charge_calls(&self, calls: u64) {
+        self.charge(Spending { calls, ..Spending::default() });
+    }
+
+    fn charge(&self, more: Spending) {
+        let mut node = Some(self);
+        while let Some(Self(budget)) = node {
+            let mut spent = budget.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            spent.tokens = spent.tokens.saturating_add(more.tokens);
+            spent.cost += more.cost;
+            spent.calls = spent.calls.saturating_add(more.calls);
+            node = budget.parent.as_ref();
+        }
+    }
+
+    /// Checks the limits of this budget and of those above it.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first limit that is reached.
+    pub fn check(&self) -> Result<(), SpendingLimit> {
+        let mut node = Some(self);
+        while let Some(budget) = node {
+            budget.check_own()?;
+            node = budget.0.parent.as_ref();
+        }
+        Ok(())
+    }
+
+    fn check_own(&self) -> Result<(), SpendingLimit> {
+        let (limits, spent) = (&self.0.limits, self.spent());
+        if let Some(max) = limits.max_tokens.filter(|max| spent.tokens >= *max) {
+            return Err(SpendingLimit::Tokens(max));
+        }
+        if let Some(max) = limits.max_cost.filter(|max| spent.cost >= *max) {
+            return Err(SpendingLimit::Cost(max));
+        }
+        if let Some(max) = limits.max_calls.filter(|max| spent.calls >= *max) {
+            return Err(SpendingLimit::Calls(max));
+        }
+        match limits.max_duration.filter(|max| self.0.started.elapsed() >= *max) {
+            Some(max) => Err(SpendingLimit::Duration(max)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns how many calls may still be made.
+    pub(crate) fn calls_left(&self) -> u64 {
+        let own = self.0.limits.max_calls.map(|max| max.saturating_sub(self.spent().calls));
+        let above = self.0.parent.as_ref().map(Self::calls_left);
+        own.unwrap_or(u64::MAX).min(above.unwrap_or(u64::MAX))
+    }
+
+    /// Returns when the time of this budget, or of one above it, is over.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let own = self.0.limits.max_duration.map(|max| self.0.started + max);
+        let above = self.0.parent.as_ref().and_then(Self::deadline);
+        own.into_iter().chain(above).min()
+    }
+
+    /// Returns whether this budget, or one above it, has a limit on money.
+    pub(crate) fn limits_cost(&self) -> bool {
+        let above = self.0.parent.as_ref().is_some_and(Self::limits_cost);
+        self.0.limits.max_cost.is_some() || above
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(input: u64, output: u64) -> TokenUsage {
+        let mut usage = TokenUsage::default();
+        (usage.input, usage.output) = (input, output);
+        usage
+    }
+
+    #[test]
+    fn a_child_spends_for_its_parents() {
+        let limits = SpendingLimits { max_tokens: Some(100), ..SpendingLimits::default() };
+        let root = SpendingBudget::new(limits);
+        let (one, two) = (root.child(SpendingLimits::default()), root.child(limits));
+        one.charge_tokens(usage(50, 10), 0.0);
+        assert_eq!((one.check(), two.check()), (Ok(()), Ok(())));
+        two.charge_tokens(usage(30, 10), 0.0);
+        assert_eq!(root.spent().tokens, 100);
+        for budget in [&root, &one, &two] {
+            assert_eq!(budget.check(), Err(SpendingLimit::Tokens(100)));
+        }
+    }
+
+    #[test]
+    fn cached_tokens_have_a_price_of_their_own() {
+        let price = ModelPrice { input: 3.0, cached_input: 0.3, output: 15.0 };
+        let mut used = usage(1_000_000, 100_000);
+        used.cached_input = 500_000;
+        assert!((price.cost(used) - (1.5 + 0.15 + 1.5)).abs() < 1e-9);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_is_limited() {
+        let max_duration = Some(Duration::from_secs(5));
+        let root =
+            SpendingBudget::new(SpendingLimits { max_duration, ..SpendingLimits::default() });
+        let child = root.child(SpendingLimits::default());
+        tokio::time::advance(Duration::from_secs(4)).await;
+        assert_eq!(child.check(), Ok(()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let error = child.check().unwrap_err();
+        assert_eq!(error.to_string(), "the limit of 5 s is reached");
+    }
+}
