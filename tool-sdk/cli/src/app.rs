@@ -22,7 +22,7 @@ use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{
-    Io, approvals, args, batch, call, check, doctor, exit, filters, list, mcp, rules, schema,
+    Io, approvals, args, batch, call, chat, check, doctor, exit, filters, list, mcp, rules, schema,
     serve, setup, shell_files, show, style, usage_hints,
 };
 
@@ -275,6 +275,7 @@ impl App {
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
             Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),
             Some(("serve", sub)) => serve::run(self, program, settings, sub, io),
+            Some(("chat", sub)) => chat::run(self, program, settings, sub, io),
             Some(("setup", sub)) => {
                 setup::run(program, settings, &args::option_levels(matches), sub, io)
             }

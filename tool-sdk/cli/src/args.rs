@@ -16,7 +16,7 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{mcp, rules, schema, serve, settings, setup, shell_files, style};
+use super::{chat, mcp, rules, schema, serve, settings, setup, shell_files, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
@@ -115,6 +115,7 @@ pub(super) fn program_command(program: &str) -> Command {
             ])
             .subcommands(mcp::build_command(program))
             .subcommands(serve::build_command())
+            .subcommands(chat::build_command())
             .subcommands(setup::build_command(program))
             .subcommands([shell_files::completions_command(program), shell_files::man_command()])
             .subcommands(token_command()),
@@ -136,8 +137,12 @@ fn token_command() -> Option<Command> {
 pub(super) const MCP_FEATURE: &str =
     "the feature `mcp` of `tool-sdk` adds it, as in `tool-sdk = { features = [\"cli\", \"mcp\"] }`";
 
+/// The hint of the command `chat` that the program is built without.
+#[cfg(not(feature = "agent"))]
+pub(super) const AGENT_FEATURE: &str = "the feature `agent` of `tool-sdk` adds it, as in `tool-sdk = { features = [\"agent\", \"cli\"] }`";
+
 /// Builds a hidden command that takes any arguments and whose run says what is missing.
-#[cfg(not(feature = "mcp"))]
+#[cfg(not(all(feature = "agent", feature = "mcp")))]
 pub(super) fn disabled_command(name: &'static str) -> Command {
     let any = Arg::new("any").num_args(0..).allow_hyphen_values(true).trailing_var_arg(true);
     Command::new(name).hide(true).disable_help_flag(true).arg(any.hide(true))

@@ -19,6 +19,7 @@
 //!   rules   list [--scope S] [--json]
 //!   serve   mcp [--http ADDR | --http unix:PATH]
 //!           http [ADDR | PORT | unix:PATH]
+//!   chat    [--model PROVIDER/NAME] [--model-url URL] [--resume [ID]] [--print PROMPT [--output FORMAT]]
 //!   token   create --scope S… [--principal NAME] [--json] | list [--json] | revoke ID
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
@@ -57,6 +58,11 @@ mod batch;
 mod call;
 mod call_environment;
 mod call_request;
+#[cfg(feature = "agent")]
+mod chat;
+#[cfg(not(feature = "agent"))]
+#[path = "chat_disabled.rs"]
+mod chat;
 mod check;
 mod doctor;
 mod event_printer;

@@ -91,6 +91,11 @@ impl TextStyle {
         self.wrap_code("2", text)
     }
 
+    #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only the chat shows code"))]
+    pub(super) fn code<'t>(self, text: &'t str) -> Cow<'t, str> {
+        self.wrap_code("36", text)
+    }
+
     pub(super) fn warning<'t>(self, text: &'t str) -> Cow<'t, str> {
         self.wrap_code("33", text)
     }

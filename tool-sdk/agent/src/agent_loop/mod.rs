@@ -239,17 +239,47 @@ impl AgentLoop {
             );
             self.report(&AgentEvent::Warning(&warning));
         }
-        let mut run = AgentRun {
+        let mut run = self.begin_run(session, transcript, cancel);
+        let stop = run.run_turns().await;
+        run.finish(stop)
+    }
+
+    /// Replaces the beginning of the conversation by a summary now, and returns the estimated tokens
+    /// of the conversation before and after.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is nothing to replace, without a [`CompactionPolicy`], or when the model
+    /// fails; the conversation is then as before.
+    pub async fn compact(
+        &self,
+        session: &Session,
+        transcript: &mut Transcript,
+        cancel: &CancellationToken,
+    ) -> Result<(u64, u64), AgentStop> {
+        let before = transcript.estimate_tokens();
+        let view = self.pipeline.toolset().view_for(session);
+        let mut run = self.begin_run(session.clone(), transcript, cancel);
+        run.compact(&view).await?;
+        Ok((before, transcript.estimate_tokens()))
+    }
+
+    fn begin_run<'a>(
+        &'a self,
+        session: Session,
+        transcript: &'a mut Transcript,
+        cancel: &'a CancellationToken,
+    ) -> AgentRun<'a> {
+        let outcome = AgentOutcome::new();
+        AgentRun {
             agent: self,
             session,
             transcript,
             cancel,
-            outcome: AgentOutcome::new(),
+            outcome,
             continuations: 0,
             poor_compactions: 0,
-        };
-        let stop = run.run_turns().await;
-        run.finish(stop)
+        }
     }
 
     fn report(&self, event: &AgentEvent<'_>) {

@@ -55,9 +55,20 @@ impl CallEnvironment {
         tools: Toolset,
         io: &mut Io<'_>,
     ) -> Result<Self> {
+        Self::build_for_model(app, settings, tools, settings.model.as_deref(), io)
+    }
+
+    /// Builds the environment for calls of this model.
+    pub(super) fn build_for_model(
+        app: &App,
+        settings: &Settings,
+        tools: Toolset,
+        model: Option<&str>,
+        io: &mut Io<'_>,
+    ) -> Result<Self> {
         // The session decides about the agent of each call, but not about the model.
-        let tools = match &settings.model {
-            Some(model) => tools.for_session(&Session::new("cli").with_model(model.clone())),
+        let tools = match model {
+            Some(model) => tools.for_session(&Session::new("cli").with_model(model)),
             None => tools,
         };
         let mut pipeline = app
@@ -113,7 +124,7 @@ impl CallEnvironment {
             .with_service(settings.session_settings);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
         let session = readable.attach_to(session).with_service(sandbox);
-        let session = with_caller(session, settings, pipeline.toolset())?;
+        let session = with_caller(session, settings, model, pipeline.toolset())?;
         let session = app.prepare_session(session).with_cancel(stop.clone());
         Ok(Self {
             pipeline,
@@ -147,6 +158,12 @@ impl CallEnvironment {
         self.pipeline.toolset().view_for(&self.session)
     }
 
+    /// Returns the lock on the terminal.
+    #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only the chat reads keys"))]
+    pub(super) fn terminal_lock(&self) -> TerminalLock {
+        self.terminal_lock.clone()
+    }
+
     /// Warns about services that tools need and the program has not provided.
     pub(super) fn warn_missing_services(&self, io: &mut Io<'_>) {
         for missing in self.pipeline.check_setup(&self.session) {
@@ -177,9 +194,14 @@ impl CallEnvironment {
 
 /// Sets the model and the agent of the settings. Fails for an unknown agent, which could call every
 /// tool.
-fn with_caller(mut session: Session, settings: &Settings, tools: &Toolset) -> Result<Session> {
-    if let Some(model) = &settings.model {
-        session = session.with_model(model.clone());
+fn with_caller(
+    mut session: Session,
+    settings: &Settings,
+    model: Option<&str>,
+    tools: &Toolset,
+) -> Result<Session> {
+    if let Some(model) = model {
+        session = session.with_model(model);
     }
     let Some(agent) = &settings.agent else { return Ok(session) };
     if !tools.has_agent(agent) {

@@ -32,7 +32,7 @@ pub(super) use self::file::{HooksConfig, TomlValue};
 pub(super) use self::limits::{CallLimits, limit_options};
 use self::sources::SettingSources;
 use super::exit::{CommandError, Result};
-use super::{Io, args, mcp, serve};
+use super::{Io, args, chat, mcp, serve};
 
 /// The resolved settings of one command.
 #[derive(Debug)]
@@ -74,6 +74,9 @@ pub(super) struct Settings {
     /// The configured MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is no MCP client"))]
     pub(super) servers: mcp::ServerEntries,
+    /// The settings of `chat`.
+    #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "there is no chat"))]
+    pub(super) chat: chat::ChatConfig,
     /// The settings of `serve`.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(super) serve: serve::ServeConfig,
@@ -153,6 +156,7 @@ impl Settings {
             audit: audit.map(|path| io.resolve_path(path)),
             sandbox,
             servers: config.servers,
+            chat: config.chat,
             serve: config.serve,
             roots,
             are_roots_named,

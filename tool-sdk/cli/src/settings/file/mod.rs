@@ -35,7 +35,7 @@ pub(crate) use self::toml_reader::ConfigErrors;
 pub(crate) use self::toml_reader::TomlValue;
 use super::limits::FileLimits;
 use crate::exit::{CommandError, Result};
-use crate::{input, mcp, serve};
+use crate::{chat, input, mcp, serve};
 
 /// The limit of the file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -74,6 +74,8 @@ pub(super) struct ConfigFile {
     pub(super) audit: Option<PathBuf>,
     /// The configured MCP servers.
     pub(super) servers: mcp::ServerEntries,
+    /// The settings of `chat`.
+    pub(super) chat: chat::ChatConfig,
     /// The settings of `serve`.
     pub(super) serve: serve::ServeConfig,
     /// Whether changed files are synced to disk before their call ends.

@@ -10,7 +10,7 @@ use super::toml_reader::{ConfigErrors, TomlTable, TomlValue};
 use super::{ConfigFile, HooksConfig};
 use crate::settings::check_path;
 use crate::settings::limits::FileLimits;
-use crate::{mcp, serve};
+use crate::{chat, mcp, serve};
 
 const ROOT_KEYS: &[&str] = &[
     "agents",
@@ -20,6 +20,7 @@ const ROOT_KEYS: &[&str] = &[
     "audit",
     "call_timeout",
     "capture_bytes",
+    "chat",
     "deny",
     "durable",
     "experimental",
@@ -70,6 +71,7 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
         hooks: keys.take_value("hooks").and_then(read_hooks),
         audit: keys.take_value("audit").and_then(|part| part.read_with(check_path)),
         servers: keys.take_value("mcp").map(mcp::parse_servers).unwrap_or_default(),
+        chat: keys.take_value("chat").map(chat::parse_chat_config).unwrap_or_default(),
         serve: keys.take_value("serve").map(serve::parse_serve_config).unwrap_or_default(),
         durable: keys.parse_word("durable"),
         one_device: keys.read_value("one_device"),

@@ -1,0 +1,243 @@
+//! One conversation: the agent, its transcript, and the file in which it is kept.
+
+use std::time::{Instant, SystemTime};
+
+use clap::ArgMatches;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tool_sdk_agent::{
+    AgentEvent, AgentLoop, AgentOutcome, CompactionPolicy, SpendingBudget, SpendingLimits,
+    SteeringQueue, Transcript,
+};
+use tool_sdk_core::provider::{CallAnswer, MessageDelta, ModelMessage};
+use tool_sdk_core::{Attachment, Session};
+
+use super::config::ChatConfig;
+use super::model_choice::{self, ModelChoice};
+use super::transcript_file::TranscriptFolder;
+use super::{RESUME, prompt_text};
+use crate::call_environment::CallEnvironment;
+use crate::event_printer::EventPrinter;
+use crate::exit::Result;
+use crate::mcp::ConfiguredServers;
+use crate::settings::Settings;
+use crate::{App, Io};
+
+/// A conversation with a model.
+pub(super) struct Conversation {
+    pub(super) id: String,
+    pub(super) environment: CallEnvironment,
+    pub(super) session: Session,
+    pub(super) transcript: Transcript,
+    pub(super) model: ModelChoice,
+    pub(super) budget: SpendingBudget,
+    pub(super) steering: SteeringQueue,
+    pub(super) started: Instant,
+    config: ChatConfig,
+    system: String,
+    servers: ConfiguredServers,
+    folder: TranscriptFolder,
+    /// The folder to which `@path` is relative.
+    work_dir: std::path::PathBuf,
+}
+
+/// An [`AgentEvent`] that has left the agent's task.
+#[derive(Debug)]
+pub(super) enum ChatEvent {
+    Text(String),
+    Reasoning(String),
+    Message(Box<ModelMessage>),
+    Answers(Vec<CallAnswer>),
+    /// A remark for the user, such as a repeated request.
+    Note(String),
+    /// What was shown of the message is void.
+    Discarded,
+}
+
+/// A prompt that is being answered.
+pub(super) struct RunningAgent {
+    pub(super) events: mpsc::UnboundedReceiver<ChatEvent>,
+    pub(super) cancel: CancellationToken,
+    pub(super) task: tokio::task::JoinHandle<(AgentOutcome, Transcript)>,
+}
+
+impl Conversation {
+    pub(super) fn open(
+        app: &App,
+        program: &str,
+        settings: &Settings,
+        matches: &ArgMatches,
+        io: &mut Io<'_>,
+    ) -> Result<Self> {
+        let config = settings.chat.resolve(matches, io)?;
+        let model = settings.model.as_deref().or(config.model.as_deref());
+        let model = ModelChoice::resolve(model.ok_or_else(model_choice::missing_model)?, &config)?;
+        config.reasoning_effort()?;
+        let folder = TranscriptFolder::new(settings);
+        let (id, mut transcript) = match matches.get_one::<String>(RESUME) {
+            Some(id) => folder.load(id)?,
+            None => (new_id(), Transcript::default()),
+        };
+        transcript.recover();
+        let servers = ConfiguredServers::load(settings, io)?;
+        let tools = app.build_toolset(settings)?;
+        let name = Some(model.name.as_str());
+        let mut environment = CallEnvironment::build_for_model(app, settings, tools, name, io)?;
+        servers.attach_to(&mut environment);
+        environment.warn_missing_services(io);
+        let limits = SpendingLimits { max_cost: config.max_cost, ..SpendingLimits::default() };
+        let session = environment.session.clone().with_id(format!("{program}-chat-{id}"));
+        Ok(Self {
+            id,
+            session: session.with_conversation("chat"),
+            environment,
+            transcript,
+            model,
+            budget: SpendingBudget::new(limits),
+            steering: SteeringQueue::default(),
+            started: Instant::now(),
+            config,
+            system: prompt_text::system_prompt(settings),
+            servers,
+            folder,
+            work_dir: io.current_dir.clone(),
+        })
+    }
+
+    /// Connects to the configured MCP servers.
+    pub(super) async fn connect_servers(&self, io: &mut Io<'_>) {
+        let patterns = self.environment.unmatched_patterns();
+        let failed = self.servers.connect_in_background().await;
+        self.servers.report_failures(failed, &patterns, io);
+    }
+
+    /// Uses another model from the next prompt on.
+    pub(super) fn choose_model(&mut self, model: &str) -> Result<()> {
+        self.model = ModelChoice::resolve(model, &self.config)?;
+        Ok(())
+    }
+
+    /// Continues another conversation.
+    pub(super) fn resume(&mut self, id: &str) -> Result<()> {
+        let (id, mut transcript) = self.folder.load(id)?;
+        transcript.recover();
+        (self.id, self.transcript) = (id, transcript);
+        Ok(())
+    }
+
+    /// Begins a new conversation.
+    pub(super) fn clear(&mut self) {
+        (self.id, self.transcript) = (new_id(), Transcript::default());
+    }
+
+    /// Returns the file of the prompts that were entered.
+    pub(super) fn history_file(&self) -> Option<std::path::PathBuf> {
+        self.folder.history_file()
+    }
+
+    /// Adds a prompt with the files that it names. Returns what could not be read.
+    pub(super) fn push_prompt(&mut self, text: &str) -> Vec<String> {
+        let prompt = prompt_text::expand_files(text, &self.work_dir);
+        self.push_user(prompt.text, prompt.attachments);
+        prompt.problems
+    }
+
+    fn push_user(&mut self, text: String, attachments: Vec<Attachment>) {
+        self.transcript.push_user(text, attachments);
+    }
+
+    /// Starts to answer the prompt.
+    pub(super) fn start(&mut self) -> RunningAgent {
+        let (sender, events) = mpsc::unbounded_channel();
+        let agent = self.agent(sender);
+        let cancel = self.environment.cancel_token.child_token();
+        let (session, stop) = (self.session.clone(), cancel.clone());
+        let mut transcript = std::mem::take(&mut self.transcript);
+        let task = tokio::spawn(async move {
+            let outcome = agent.run(&session, &mut transcript, &stop).await;
+            (outcome, transcript)
+        });
+        RunningAgent { events, cancel, task }
+    }
+
+    /// Takes the transcript back and saves it.
+    pub(super) fn finish(&mut self, transcript: Transcript, io: &mut Io<'_>) {
+        self.transcript = transcript;
+        if let Err(problem) = self.folder.save(&self.id, &self.transcript) {
+            let warning = format!("warning: the conversation is not saved: {problem}");
+            io.print_stderr(crate::style::sanitize_text(&warning));
+        }
+    }
+
+    fn agent(&self, sender: mpsc::UnboundedSender<ChatEvent>) -> AgentLoop {
+        let tokens = self.config.context_tokens;
+        let tokens = tokens.unwrap_or_else(|| model_choice::context_tokens(&self.model.name));
+        let mut agent =
+            AgentLoop::new(self.environment.pipeline.clone(), self.model.client.clone())
+                .with_system(self.system.clone())
+                .with_max_turns(Some(self.config.max_turns.unwrap_or(100)))
+                .with_budget(self.budget.clone())
+                .with_steering(self.steering.clone())
+                .with_compaction(CompactionPolicy::for_context(tokens))
+                .with_observer(move |event| {
+                    // Fails when the chat has ended.
+                    let _ = own_event(event).map(|event| sender.send(event));
+                });
+        if let Ok(Some(effort)) = self.config.reasoning_effort() {
+            agent = agent.with_reasoning_effort(effort);
+        }
+        if let Some(price) = self.config.price {
+            agent = agent.with_price(price);
+        }
+        agent
+    }
+
+    /// Replaces the beginning of the conversation by a summary.
+    pub(super) async fn compact(&mut self) -> std::result::Result<(u64, u64), String> {
+        let (sender, _events) = mpsc::unbounded_channel();
+        let agent = self.agent(sender);
+        let cancel = self.environment.cancel_token.child_token();
+        agent
+            .compact(&self.session, &mut self.transcript, &cancel)
+            .await
+            .map_err(|stop| stop.to_string())
+    }
+
+    /// Returns the printer of the calls' events.
+    pub(super) fn event_printer(&self, io: &Io<'_>) -> EventPrinter {
+        self.environment.event_printer(false, io)
+    }
+
+    /// Ends what the conversation left running.
+    pub(super) async fn close(&self) {
+        let _ = self.environment.pipeline.close().await;
+    }
+}
+
+fn own_event(event: &AgentEvent<'_>) -> Option<ChatEvent> {
+    Some(match event {
+        AgentEvent::Delta(MessageDelta::Text(text)) => ChatEvent::Text(text.clone()),
+        AgentEvent::Delta(MessageDelta::Reasoning(text)) => ChatEvent::Reasoning(text.clone()),
+        AgentEvent::Message(message) => ChatEvent::Message(Box::new((*message).clone())),
+        AgentEvent::Answers(answers) => ChatEvent::Answers(answers.to_vec()),
+        AgentEvent::MessageDiscarded => ChatEvent::Discarded,
+        AgentEvent::Retry { delay, reason } => {
+            let seconds = delay.as_secs_f32();
+            ChatEvent::Note(format!("{reason}; the request is sent again in {seconds:.1} s"))
+        }
+        AgentEvent::Pruned { results } => {
+            ChatEvent::Note(format!("{results} older results were removed from the context"))
+        }
+        AgentEvent::Compacted { tokens_before, tokens_after } => ChatEvent::Note(format!(
+            "the conversation was compacted from about {tokens_before} to {tokens_after} tokens"
+        )),
+        AgentEvent::Warning(text) => ChatEvent::Note((*text).to_owned()),
+        _ => return None,
+    })
+}
+
+/// Returns an id that sorts by time.
+fn new_id() -> String {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    format!("{}-{:08x}", now.as_secs(), now.subsec_nanos())
+}

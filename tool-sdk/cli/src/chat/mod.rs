@@ -1,0 +1,120 @@
+//! The command `chat`: an agent in the terminal, with the tools of the program.
+//!
+//! ```text
+//! config            the table `[chat]` and the options
+//! model_choice      which model, at which provider, with which key
+//! conversation      one conversation: the agent, its transcript, its file
+//! prompt_text       the system prompt, and the files that a prompt names
+//! print             one prompt, for scripts
+//! interactive       prompt by prompt, on a terminal or in a pipe
+//! ```
+//!
+//! **Invariant:** calls are decided like those of every other command: by the rules, the mode and the
+//! user at the terminal. The model's text decides nothing.
+
+mod config;
+mod conversation;
+mod editor;
+mod interactive;
+mod markdown;
+mod model_choice;
+mod print;
+mod prompt_text;
+mod slash_command;
+mod transcript_file;
+#[cfg(unix)]
+mod typed_lines;
+#[cfg(not(unix))]
+#[path = "typed_lines_none.rs"]
+mod typed_lines;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use tool_sdk_agent::ReasoningEffort;
+
+pub(super) use self::config::{ChatConfig, parse_chat_config};
+use self::conversation::Conversation;
+use super::exit::Result;
+use super::settings::Settings;
+use super::{App, Io, args, run_loop};
+
+const CONTEXT_TOKENS: &str = "context-tokens";
+const MAX_COST: &str = "max-cost";
+const MAX_TURNS: &str = "max-turns";
+const MODEL_URL: &str = "model-url";
+const OUTPUT: &str = "output";
+const PRINT: &str = "print";
+const REASONING: &str = "reasoning";
+const RESUME: &str = "resume";
+
+/// Builds the clap command `chat`.
+pub(super) fn build_command() -> Option<Command> {
+    let option = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    let efforts = [ReasoningEffort::Low, ReasoningEffort::Medium, ReasoningEffort::High];
+    let command = Command::new("chat")
+        .about("Talk to a model that uses the tools of this program")
+        .after_help(
+            "PROVIDER/NAME names the model, such as anthropic/claude-sonnet-4-5, openai/gpt-5, \
+             gemini/gemini-3-pro, openrouter/NAME or ollama/NAME. The key is in ANTHROPIC_API_KEY, \
+             OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or comes from the command that \
+             `api_key_command` in the table [chat] of the configuration names.",
+        )
+        .args([
+            option(
+                MODEL_URL,
+                "URL",
+                "The URL of the API, for a server of your own [env: TOOL_SDK_CHAT_MODEL_URL]",
+            ),
+            option(PRINT, "PROMPT", "Answer this prompt, or that on standard input with -, and end"),
+            option(OUTPUT, "FORMAT", "What --print prints")
+                .value_parser(PossibleValuesParser::new(["text", "json", "jsonl"]))
+                .default_value("text")
+                .requires(PRINT),
+            option(RESUME, "ID", "Continue this conversation, the newest without an id")
+                .num_args(0..=1)
+                .default_missing_value(""),
+            option(
+                MAX_TURNS,
+                "N",
+                "How many requests one prompt may take [env: TOOL_SDK_CHAT_MAX_TURNS] [default: 100]",
+            )
+            .value_parser(value_parser!(u32).range(1..)),
+            option(
+                MAX_COST,
+                "USD",
+                "What the conversation may cost, by the price in the configuration [env: TOOL_SDK_CHAT_MAX_COST]",
+            )
+            .value_parser(value_parser!(f64)),
+            option(
+                CONTEXT_TOKENS,
+                "N",
+                "The context of the model in tokens [env: TOOL_SDK_CHAT_CONTEXT_TOKENS]",
+            )
+            .value_parser(value_parser!(u64).range(1_000..)),
+            option(REASONING, "EFFORT", "How much the model thinks [env: TOOL_SDK_CHAT_REASONING]")
+                .value_parser(PossibleValuesParser::new(efforts.map(ReasoningEffort::as_str))),
+        ])
+        .args(args::caller_args());
+    Some(args::with_globals(command))
+}
+
+pub(super) fn run(
+    app: &App,
+    program: &str,
+    settings: &Settings,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result {
+    let mut conversation = Conversation::open(app, program, settings, matches, io)?;
+    run_loop::block_on(async move {
+        conversation.connect_servers(io).await;
+        let code = match matches.get_one::<String>(PRINT) {
+            Some(prompt) => print::run(&mut conversation, prompt, matches, io).await,
+            None => interactive::run(&mut conversation, io).await,
+        };
+        conversation.close().await;
+        code
+    })?
+}
