@@ -39,10 +39,10 @@ pub(crate) trait Scheduler: Send + Sync {
     fn wait_for_slot(&self, key: &ConcurrencyKey) -> BoxFuture<'_, Result<RunSlot, ToolError>>;
 
     /// Lets no further call start. The first reason is kept.
-    fn stop(&self, reason: StopReason);
+    fn stop(&self, reason: BatchStopReason);
 
     /// Returns why no further call starts.
-    fn stop_reason(&self) -> Option<StopReason>;
+    fn stop_reason(&self) -> Option<BatchStopReason>;
 }
 
 /// The order in which the prompts of several calls are shown: the order of the calls.
@@ -56,14 +56,14 @@ pub(crate) trait PromptOrder: Send + Sync {
 
 /// Why calls that have not started do not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StopReason {
+pub(crate) enum BatchStopReason {
     /// The user rejected another call without feedback.
     Rejected,
     /// A hook ended the model's turn with another call.
     Halted,
 }
 
-impl StopReason {
+impl BatchStopReason {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Rejected => "the user rejected another call of the batch",

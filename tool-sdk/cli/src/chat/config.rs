@@ -33,7 +33,7 @@ pub(crate) struct ChatConfig {
     /// US dollars for one conversation.
     pub(super) max_cost: Option<f64>,
     pub(super) context_tokens: Option<u64>,
-    reasoning: Option<String>,
+    pub(super) reasoning: Option<String>,
     pub(super) price: Option<ModelPrice>,
 }
 

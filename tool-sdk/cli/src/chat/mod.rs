@@ -22,10 +22,6 @@ mod print;
 mod prompt_text;
 mod slash_command;
 mod transcript_file;
-#[cfg(unix)]
-mod typed_lines;
-#[cfg(not(unix))]
-#[path = "typed_lines_none.rs"]
 mod typed_lines;
 
 use clap::builder::PossibleValuesParser;

@@ -22,7 +22,7 @@ use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
-use crate::scheduler::{ConcurrencyKey, PromptOrder, RunSlot, Scheduler, StopReason};
+use crate::scheduler::{BatchStopReason, ConcurrencyKey, PromptOrder, RunSlot, Scheduler};
 use crate::tool::Parallel;
 use futures_util::future::BoxFuture;
 
@@ -108,7 +108,7 @@ struct State {
     /// How many calls are neither authorized nor ended.
     undecided: usize,
     running: usize,
-    stopped: Option<StopReason>,
+    stopped: Option<BatchStopReason>,
     /// All calls before this one are decided, or wait for an approval.
     decided_to: usize,
     /// All calls before this one are decided, or their prompt was shown.
@@ -303,16 +303,16 @@ impl Scheduler for CallSlot {
                 let slot = EndOnDrop { scheduler: Arc::clone(&self.scheduler), at: self.at };
                 return Ok(Box::new(slot) as RunSlot);
             }
-            let why = stopped.map_or("the batch is over", StopReason::as_str);
+            let why = stopped.map_or("the batch is over", BatchStopReason::as_str);
             Err(ToolError::aborted(format_args!("it was not run: {why}")))
         })
     }
 
-    fn stop(&self, reason: StopReason) {
+    fn stop(&self, reason: BatchStopReason) {
         self.scheduler.state().stopped.get_or_insert(reason);
     }
 
-    fn stop_reason(&self) -> Option<StopReason> {
+    fn stop_reason(&self) -> Option<BatchStopReason> {
         self.scheduler.state().stopped
     }
 }

@@ -24,7 +24,7 @@ use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::event::{EventCall, EventKind};
 use crate::permission::{Decision, DecisionSource, Fingerprint, PolicyOverride};
-use crate::scheduler::{ConcurrencyKey, RunSlot, Scheduler, StopReason};
+use crate::scheduler::{BatchStopReason, ConcurrencyKey, RunSlot, Scheduler};
 use crate::tool::{Definition, PreparedCall, Tool, ToolLabel, check_strict};
 
 /// One call and its state so far.
@@ -359,7 +359,7 @@ impl<'a> Invocation<'a> {
         if let Some(scheduler) = self.scheduler
             && self.metadata.halt_reason.is_some()
         {
-            scheduler.stop(StopReason::Halted);
+            scheduler.stop(BatchStopReason::Halted);
             // Open approval requests of the batch end as well.
             self.inner.pending_approvals.notify_policy_change();
         }

@@ -26,7 +26,7 @@ use crate::event::EventKind;
 use crate::permission::{
     Action, ApprovalOutcome, ApprovalRequest, ApprovalResponse, CallRewrite, Decision,
 };
-use crate::scheduler::{Scheduler, StopReason};
+use crate::scheduler::{BatchStopReason, Scheduler};
 
 /// How an approval request ended, and the decision that follows from it.
 pub(super) struct ApprovalResult {
@@ -131,7 +131,7 @@ pub(super) async fn request_approval(
     Ok(ApprovalResult { decision, answer, rewrite: change, halt_reason: halted })
 }
 
-fn stopped(decision: Decision, reason: StopReason) -> Decision {
+fn stopped(decision: Decision, reason: BatchStopReason) -> Decision {
     decision.into_stopped(reason.decided_by(), reason.as_str())
 }
 
@@ -156,7 +156,7 @@ fn apply_end(
         if let (ApprovalResponse::Reject, Some(scheduler)) =
             (&answer.response, invocation.scheduler)
         {
-            scheduler.stop(StopReason::Rejected);
+            scheduler.stop(BatchStopReason::Rejected);
         }
         return (decision.with_response(Action::Deny, refusal), Some(answer));
     }
@@ -183,7 +183,7 @@ enum RequestEnd {
     /// It was answered, or cannot be answered any more.
     Ended(ApprovalOutcome),
     /// The batch was stopped.
-    Stopped(StopReason),
+    Stopped(BatchStopReason),
     /// A new rule, grant or mode decides the call by now.
     Decided(Decision),
 }

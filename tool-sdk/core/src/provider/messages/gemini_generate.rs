@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::content::attachment_parts;
 use super::{
     AssembledMessage, CallAnswer, DecodedResponse, MessageAssembly, MessageCall, MessageDelta,
     MessageFormat, ModelApi, StopReason, StreamFailure, TokenUsage, append_string,
-    arguments_object, elements, number_at, set_missing_id, string_at,
+    arguments_object, attachment_parts, elements, number_at, set_missing_id, string_at,
 };
 use crate::content::Attachment;
 

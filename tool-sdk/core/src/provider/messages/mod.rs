@@ -27,6 +27,7 @@ pub use self::answer::{CallAnswer, encode_error};
 pub use self::model_message::{ModelMessage, StopReason, TokenUsage, UnreadableResponse};
 pub use self::stream::{MessageAccumulator, MessageDelta, StreamFailure};
 use super::Dialect;
+use super::content::attachment_parts;
 use crate::content::Attachment;
 
 /// The API of a model provider: how messages, calls and results are exchanged.

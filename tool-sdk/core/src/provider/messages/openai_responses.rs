@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::content::attachment_parts;
 use super::openai_chat::or_empty_object;
 use super::{
     AssembledMessage, CallAnswer, DecodedResponse, MessageAssembly, MessageCall, MessageDelta,
-    MessageFormat, ModelApi, StopReason, StreamFailure, TokenUsage, append_string, elements,
-    number_at, set_missing_id, string_at,
+    MessageFormat, ModelApi, StopReason, StreamFailure, TokenUsage, append_string,
+    attachment_parts, elements, number_at, set_missing_id, string_at,
 };
 use crate::content::Attachment;
 
