@@ -2,6 +2,8 @@
 
 #![cfg(feature = "application")]
 
+#[cfg(unix)]
+mod chat;
 #[cfg(target_os = "linux")]
 mod ended;
 mod examples;

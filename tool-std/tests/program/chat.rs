@@ -1,0 +1,193 @@
+//! `chat` against a server that answers as a model does.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use http_stub::{HttpStub, RecordedRequest, StubReply};
+use serde_json::{Value, json};
+
+use super::{err, json, out};
+
+/// A model that reads `notes.txt`, replaces `helo` in it, and says that it is done. It says `Hello`
+/// to every other prompt.
+struct FakeModel(HttpStub);
+
+impl FakeModel {
+    fn start() -> Self {
+        Self(HttpStub::start(answer_request))
+    }
+
+    /// The part of the URL before the path.
+    fn url(&self) -> String {
+        self.0.url().replace("/mcp", "/v1")
+    }
+}
+
+fn answer_request(request: &RecordedRequest) -> StubReply {
+    let messages = request.message["messages"].as_array().cloned().unwrap_or_default();
+    let said = messages.iter().rev().find(|it| it["role"] == "user").cloned().unwrap_or_default();
+    let said = said["content"].as_str().unwrap_or_default().to_owned();
+    let results = messages.iter().filter(|it| it["role"] == "tool").count();
+    let call = |name: &str, arguments: Value| {
+        let function = json!({ "name": name, "arguments": arguments.to_string() });
+        let id = format!("c{results}");
+        json!({ "tool_calls": [{ "index": 0, "id": id, "function": function }] })
+    };
+    let (delta, reason) = match results {
+        _ if !said.contains("typo") => (json!({ "content": "Hello" }), "stop"),
+        0 => (call("read_file", json!({ "path": "notes.txt" })), "tool_calls"),
+        1 => {
+            let edit = json!({ "path": "notes.txt", "old_string": "helo", "new_string": "hello" });
+            (call("edit_file", edit), "tool_calls")
+        }
+        _ => (json!({ "content": "I am done." }), "stop"),
+    };
+    let events = [
+        json!({ "choices": [{ "index": 0, "delta": delta }] }),
+        json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }),
+        json!({ "choices": [], "usage": { "prompt_tokens": 100, "completion_tokens": 10 } }),
+    ];
+    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let (length, kind) = (body.len(), "text/event-stream");
+    StubReply::Raw(format!(
+        "200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+    ))
+}
+
+/// A folder with `notes.txt`, and one for the state of the program.
+struct ChatFolder {
+    folder: tempfile::TempDir,
+    model: FakeModel,
+}
+
+impl ChatFolder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("work")).expect("a folder in it");
+        let this = Self { folder, model: FakeModel::start() };
+        std::fs::write(this.notes(), "helo world\n").expect("a file in it");
+        this
+    }
+
+    fn notes(&self) -> PathBuf {
+        self.folder.path().join("work/notes.txt")
+    }
+
+    fn chat(&self, options: &[&str], args: &[&str]) -> Output {
+        self.chat_with_input(options, args, Path::new("/dev/null"))
+    }
+
+    fn chat_with_input(&self, options: &[&str], args: &[&str], input: &Path) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .args(["--config", "/dev/null", "--state-dir"])
+            .arg(self.folder.path().join("state"))
+            .args(options)
+            .args(["chat", "--model", "openai-chat/test-1", "--model-url", &self.model.url()])
+            .args(args)
+            .env("OPENAI_API_KEY", "k-1")
+            .current_dir(self.folder.path().join("work"))
+            .stdin(Stdio::from(std::fs::File::open(input).expect("it can be read")))
+            .output()
+            .expect("the program runs")
+    }
+}
+
+const PROMPT: &str = "Please fix the typo in notes.txt";
+
+#[test]
+fn a_prompt_is_answered_by_way_of_tools() {
+    let chat = ChatFolder::new();
+    let output = chat.chat(&["--allow", "edit(notes.txt)"], &["--print", PROMPT]);
+    assert_eq!(
+        (out(&output).as_str(), output.status.code()),
+        ("I am done.\n", Some(0)),
+        "{output:?}"
+    );
+    assert_eq!(std::fs::read_to_string(chat.notes()).expect("it is there"), "hello world\n");
+    let requests = chat.model.0.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests.iter().all(|it| it.has("authorization: bearer k-1")), "{requests:?}");
+}
+
+// Without a user who can be asked, a change is denied, and the model reads why.
+#[test]
+fn a_change_needs_an_approval() {
+    let chat = ChatFolder::new();
+    let output = chat.chat(&[], &["--print", PROMPT, "--output", "jsonl"]);
+    assert_eq!(std::fs::read_to_string(chat.notes()).expect("it is there"), "helo world\n");
+    let lines: Vec<Value> = out(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect();
+    let types: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    assert_eq!(types, ["system", "assistant", "user", "assistant", "user", "assistant", "result"]);
+    let denied = &lines[4]["message"]["content"][0];
+    let error: Value = serde_json::from_str(denied["content"].as_str().unwrap_or_default())
+        .expect("an error is JSON for the model");
+    assert_eq!((&denied["is_error"], &error["category"]), (&json!(true), &json!("denied")));
+    let result = &lines[6];
+    assert_eq!((&result["subtype"], &result["num_turns"]), (&json!("success"), &json!(3)));
+    assert_eq!(result["usage"]["input_tokens"], 300);
+}
+
+#[test]
+fn a_limit_has_an_exit_code_of_its_own() {
+    let chat = ChatFolder::new();
+    let args = ["--print", PROMPT, "--max-turns", "2", "--output", "json"];
+    let output = chat.chat(&["--yes"], &args);
+    assert_eq!(output.status.code(), Some(4));
+    let result = json(&output);
+    assert_eq!(
+        (&result["subtype"], &result["is_error"]),
+        (&json!("error_max_turns"), &json!(true))
+    );
+    assert_eq!(result["error"], "the limit of 2 turns is reached");
+}
+
+// Each line of a pipe is a prompt; the conversation is kept and can be continued.
+#[test]
+fn a_conversation_is_continued() {
+    let chat = ChatFolder::new();
+    let input = chat.folder.path().join("input");
+    std::fs::write(&input, "Hi\n/tools\n/nonsense\nAgain\n/quit\nnever\n").expect("a file");
+    let output = chat.chat_with_input(&[], &[], &input);
+    let text = out(&output);
+    assert_eq!(text.matches("Hello\n").count(), 2, "{text}{}", err(&output));
+    assert!(text.contains("read_file") && text.contains("no command `/nonsense`"), "{text}");
+
+    let output = chat.chat(&[], &["--resume", "--print", "And now?"]);
+    assert_eq!(out(&output), "Hello\n", "{}", err(&output));
+    let last = chat.model.0.requests().pop().expect("a request");
+    let prompts: Vec<&str> = last.message["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|message| message["role"] == "user")
+        .filter_map(|message| message["content"].as_str())
+        .collect();
+    assert_eq!(prompts, ["Hi", "Again", "And now?"]);
+    let output = chat.chat(&[], &["--resume", "../x", "--print", "Hi"]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+}
+
+#[test]
+fn what_a_chat_lacks_is_told_with_the_way_out() {
+    let chat = ChatFolder::new();
+    for (model, problem) in [
+        (&["--model", "test-1"][..], "names no provider"),
+        (&["--model", "openai/test-1", "--model-url", "http://example.com"], "use https"),
+        (&[], "no model is chosen"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .args(["--config", "/dev/null", "--state-dir"])
+            .arg(chat.folder.path().join("state"))
+            .args(["chat", "--print", "Hi"])
+            .args(model)
+            .current_dir(chat.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs");
+        assert_eq!(output.status.code(), Some(2), "{model:?}");
+        assert!(err(&output).contains(problem), "{model:?}: {}", err(&output));
+    }
+}
