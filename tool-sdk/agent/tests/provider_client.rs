@@ -38,6 +38,8 @@ fn add(
 enum Answer {
     /// The events, and then the end of the response.
     Events(Vec<Value>),
+    /// The events, and then `[DONE]`.
+    Done(Vec<Value>),
     /// The events, and when the client has read one of them the connection breaks.
     Broken(Vec<Value>),
     /// The events, and then nothing.
@@ -90,6 +92,10 @@ async fn answer_request(
     };
     let body = match answer.unwrap() {
         Answer::Events(events) => Body::from_stream(stream::iter(lines(events))),
+        Answer::Done(events) => {
+            let end = std::iter::once(Ok("data: [DONE]\n\n".to_owned()));
+            Body::from_stream(stream::iter(lines(events).chain(end)))
+        }
         Answer::Broken(events) => {
             let end = stream::once(async move {
                 provider.read.notified().await;
@@ -318,6 +324,24 @@ async fn a_message_that_breaks_off_is_not_asked_for_again() {
     let partial = error.partial.unwrap();
     assert_eq!((partial.text().as_str(), &partial.stop), ("Hi ", &StopReason::CutOff));
     assert!(matches!(&events[..], [ModelEvent::Delta(MessageDelta::Text(_))]), "{events:?}");
+}
+
+// A proxy may end a response that broke off behind it like a whole one.
+#[tokio::test]
+async fn a_message_without_its_end_is_a_failure() {
+    let cut = || Answer::Events(vec![text_event("Hi")]);
+    let (provider, url) = FakeProvider::start([cut()]).await;
+    let error = respond(&client(ModelApi::OpenAiChat, &url), &provider).await.0.unwrap_err();
+    assert_eq!(
+        (error.kind, error.partial.unwrap().text().as_str()),
+        (ModelErrorKind::Network, "Hi")
+    );
+
+    // Nothing arrived, so it is asked for again; and some servers say no more than `[DONE]`.
+    let done = Answer::Done(vec![text_event("Hi")]);
+    let (provider, url) = FakeProvider::start([Answer::Events(Vec::new()), done]).await;
+    let message = respond(&client(ModelApi::OpenAiChat, &url), &provider).await.0.unwrap();
+    assert_eq!((message.text().as_str(), message.stop), ("Hi", StopReason::EndTurn));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use reqwest::{Body, RequestBuilder, Response, Url};
 use serde_json::Value;
 use sse_stream::SseStream;
 use tokio::time::timeout;
-use tool_sdk_core::provider::{MessageAccumulator, ModelApi, ModelMessage};
+use tool_sdk_core::provider::{MessageAccumulator, ModelApi, ModelMessage, StopReason};
 
 use super::api_key::ApiKey;
 use super::request_body;
@@ -196,8 +196,8 @@ impl ProviderClient {
         Ok(request.header(name, value))
     }
 
-    /// Reads the events of a response to its end. `None` as the message when nothing of it arrived
-    /// before the failure.
+    /// Reads the events of a response to its end. A failure has what arrived of the message before
+    /// it, if anything did.
     async fn read_stream(
         &self,
         response: Response,
@@ -206,20 +206,22 @@ impl ProviderClient {
         let mut stream = SseStream::new(Body::from(response));
         let mut message = MessageAccumulator::new(self.api);
         let mut has_begun = false;
+        let mut is_done = false;
         let failure = loop {
             let event = match timeout(self.idle_timeout, stream.next()).await {
                 Err(_) => break timeout_error("nothing arrived", self.idle_timeout),
-                Ok(None) => {
-                    let message = message.finish();
-                    return Ok(message);
-                }
+                Ok(None) => return finish_message(message, has_begun, is_done),
                 Ok(Some(Err(error))) => {
                     let problem = format!("the connection broke: {error}");
                     break ModelError::new(ModelErrorKind::Network, problem);
                 }
                 Ok(Some(Ok(event))) => event,
             };
-            let Some(data) = event.data.filter(|data| data != "[DONE]") else { continue };
+            let Some(data) = event.data else { continue };
+            if data == "[DONE]" {
+                is_done = true;
+                continue;
+            }
             let Ok(data) = serde_json::from_str::<Value>(&data) else {
                 let problem = "the provider sent an event that is no JSON";
                 break ModelError::new(ModelErrorKind::Unavailable, problem);
@@ -270,6 +272,26 @@ impl ModelClient for ProviderClient {
             tokio::time::sleep(delay).await;
         }
     }
+}
+
+/// Ends a message whose response has ended. Proxies end a response that broke off behind them like a
+/// whole one, so a message without a stop reason is a failure, unless the provider said `[DONE]`.
+fn finish_message(
+    message: MessageAccumulator,
+    has_begun: bool,
+    is_done: bool,
+) -> Result<ModelMessage, ModelError> {
+    let mut message = message.finish();
+    if message.stop != StopReason::CutOff {
+        return Ok(message);
+    }
+    if is_done {
+        let has_calls = !message.calls().is_empty();
+        message.stop = if has_calls { StopReason::ToolCalls } else { StopReason::EndTurn };
+        return Ok(message);
+    }
+    let failure = ModelError::new(ModelErrorKind::Network, "the response ended within the message");
+    Err(if has_begun { failure.with_partial(message) } else { failure })
 }
 
 const fn default_base_url(api: ModelApi) -> &'static str {
