@@ -13,8 +13,8 @@ use crate::support::{published_packages, published_sources, root};
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
-    &["sha256", "name", "content", "risk", "error", "redact", "schema", "call"],
-    &["context", "private_file", "principal", "session_store"],
+    &["sha256", "rfc3339", "name", "content", "risk", "error", "redact", "schema", "call"],
+    &["context", "memory_store", "private_file", "principal", "session_store"],
     &["tool"],
     &["registry", "truncate", "permission"],
     &["hook", "loop_guard", "plan_store", "scheduler"],

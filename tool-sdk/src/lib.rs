@@ -246,7 +246,19 @@ pub mod audit {
 /// The history of calls, and where it is kept.
 pub mod history {
     #[doc(inline)]
-    pub use tool_sdk_core::{CallRecord, CallStatus, MemorySessionStore, SessionStore};
+    pub use tool_sdk_core::{
+        CallRecord, CallStatus, EventRecord, MemorySessionStore, SessionStore, SessionSummary,
+    };
+}
+
+/// Memory: notes that outlive a session, and where they are kept.
+pub mod memory {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        Embedder, Embedding, InProcessMemoryStore, MemoryCategory, MemoryHandle, MemoryNote,
+        MemoryOwner, MemoryScope, MemoryStore, NoteChanges, NoteDraft, NoteMatch, NotePage,
+        NoteQuery, NoteWrite,
+    };
 }
 
 /// The plans and todo lists of sessions, and where they are kept.
@@ -276,7 +288,7 @@ pub use self::workspace::*;
 #[doc(hidden)]
 pub use self::{
     arguments::*, audience::*, audit::*, definition::*, environment::*, event::*, history::*,
-    hook::*, limits::*, permission::*, plan::*,
+    hook::*, limits::*, memory::*, permission::*, plan::*,
 };
 
 #[cfg(feature = "cli")]

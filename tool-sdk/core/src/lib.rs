@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod hook;
 mod loop_guard;
+mod memory_store;
 mod name;
 mod permission;
 mod pipeline;
@@ -24,6 +25,7 @@ mod plan_store;
 mod principal;
 mod redact;
 mod registry;
+mod rfc3339;
 mod risk;
 mod scheduler;
 mod schema;
@@ -62,6 +64,11 @@ pub use self::event::{
 };
 pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
 pub use self::loop_guard::{LoopGuard, LoopGuardSettings};
+pub use self::memory_store::{
+    Embedder, Embedding, InProcessMemoryStore, MemoryCategory, MemoryHandle, MemoryNote,
+    MemoryOwner, MemoryScope, MemoryStore, NoteChanges, NoteDraft, NoteMatch, NotePage, NoteQuery,
+    NoteWrite,
+};
 pub use self::name::{InvalidToolName, ToolName};
 pub use self::permission::{
     Action, ApprovalId, ApprovalPrompt, ApprovalReceiver, ApprovalRequest, ApprovalResponse,
@@ -85,7 +92,9 @@ pub use self::registry::{
 };
 pub use self::risk::{Risk, RiskClass};
 pub use self::schema::{Schema, SchemaError};
-pub use self::session_store::{CallRecord, CallStatus, MemorySessionStore, SessionStore};
+pub use self::session_store::{
+    CallRecord, CallStatus, EventRecord, MemorySessionStore, SessionStore, SessionSummary,
+};
 #[expect(deprecated, reason = "re-exported so that its users see the deprecation note")]
 pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
@@ -110,6 +119,10 @@ pub mod internal {
     pub use crate::call::LazyCancelToken;
     pub use crate::context::{RequiredService, SessionListener};
     pub use crate::hook::{DecisionDetails, HookCallView, HookVerdict};
+    pub use crate::memory_store::{
+        DynMemoryStore, SearchTerms, check_note_id, fuse_rankings, make_snippet, new_note_id,
+        rank_by_similarity,
+    };
     pub use crate::name::matches_glob;
     pub use crate::permission::{
         ApprovalInternals, CallRewrite, HookObserver, PolicyOverride, RuleNames, frame_text,
@@ -117,6 +130,7 @@ pub mod internal {
     };
     pub use crate::plan_store::DynPlanStore;
     pub use crate::redact::is_secret_key;
+    pub use crate::rfc3339::rfc3339;
     pub use crate::schema::{
         describe_type, expected_value, is_followed_draft, is_meta_schema_ref, redirect_refs,
         with_encoded_refs, with_local_refs, without_remote_refs,

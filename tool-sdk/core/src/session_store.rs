@@ -45,6 +45,40 @@ pub struct CallRecord {
     pub response: Option<Value>,
 }
 
+/// An event of a call, as JSON: what happened, and what it shows to people.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "surfaces construct records")]
+pub struct EventRecord {
+    /// The id of the call, as in its [`CallRecord`].
+    pub call: String,
+    /// The id of the session.
+    pub session: String,
+    /// When it happened.
+    #[serde(with = "unix_millis", rename = "at_ms")]
+    pub at: SystemTime,
+    /// The event.
+    pub event: Value,
+}
+
+/// A session in the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "stores construct summaries")]
+pub struct SessionSummary {
+    /// The id of the session.
+    pub session: String,
+    /// The user of its last call, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// How many of its calls are kept.
+    pub calls: u64,
+    /// When the first of them started.
+    #[serde(with = "unix_millis", rename = "first_call_ms")]
+    pub first_call: SystemTime,
+    /// When the last of them started.
+    #[serde(with = "unix_millis", rename = "last_call_ms")]
+    pub last_call: SystemTime,
+}
+
 /// How far a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -105,8 +139,21 @@ pub trait SessionStore: Send + Sync + 'static {
     fn list_calls(&self, session: &str)
     -> impl Future<Output = io::Result<Vec<CallRecord>>> + Send;
 
-    /// Removes the calls of a session.
+    /// Removes the calls of a session and their events.
     fn remove_session(&self, session: &str) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Adds an event of a call that was saved.
+    fn save_event(&self, record: EventRecord) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Returns the events of a call, in the order in which they were added.
+    fn list_events(&self, call: &str) -> impl Future<Output = io::Result<Vec<EventRecord>>> + Send;
+
+    /// Returns the sessions that have calls, the one with the last call first.
+    fn list_sessions(&self) -> impl Future<Output = io::Result<Vec<SessionSummary>>> + Send;
+
+    /// Removes the calls that started before `time` and their events. Returns how many calls.
+    fn remove_calls_before(&self, time: SystemTime)
+    -> impl Future<Output = io::Result<u64>> + Send;
 }
 
 /// A [`SessionStore`] behind a pointer; implemented for every store.
@@ -116,6 +163,10 @@ pub trait DynSessionStore: Send + Sync + 'static {
     fn find_call<'a>(&'a self, call: &'a str) -> BoxFuture<'a, io::Result<Option<CallRecord>>>;
     fn list_calls<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<Vec<CallRecord>>>;
     fn remove_session<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<()>>;
+    fn save_event(&self, record: EventRecord) -> BoxFuture<'_, io::Result<()>>;
+    fn list_events<'a>(&'a self, call: &'a str) -> BoxFuture<'a, io::Result<Vec<EventRecord>>>;
+    fn list_sessions(&self) -> BoxFuture<'_, io::Result<Vec<SessionSummary>>>;
+    fn remove_calls_before(&self, time: SystemTime) -> BoxFuture<'_, io::Result<u64>>;
 }
 
 impl<S: SessionStore> DynSessionStore for S {
@@ -134,12 +185,34 @@ impl<S: SessionStore> DynSessionStore for S {
     fn remove_session<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<()>> {
         Box::pin(SessionStore::remove_session(self, session))
     }
+
+    fn save_event(&self, record: EventRecord) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(SessionStore::save_event(self, record))
+    }
+
+    fn list_events<'a>(&'a self, call: &'a str) -> BoxFuture<'a, io::Result<Vec<EventRecord>>> {
+        Box::pin(SessionStore::list_events(self, call))
+    }
+
+    fn list_sessions(&self) -> BoxFuture<'_, io::Result<Vec<SessionSummary>>> {
+        Box::pin(SessionStore::list_sessions(self))
+    }
+
+    fn remove_calls_before(&self, time: SystemTime) -> BoxFuture<'_, io::Result<u64>> {
+        Box::pin(SessionStore::remove_calls_before(self, time))
+    }
 }
 
-/// Keeps the last calls of all sessions in memory.
+/// Keeps the last calls of all sessions in memory, with their events.
 pub struct MemorySessionStore {
-    calls: Mutex<VecDeque<CallRecord>>,
+    calls: Mutex<VecDeque<RecordedCall>>,
     max_calls: usize,
+}
+
+/// A call with its events.
+struct RecordedCall {
+    record: CallRecord,
+    events: Vec<EventRecord>,
 }
 
 impl MemorySessionStore {
@@ -153,7 +226,7 @@ impl MemorySessionStore {
     }
 
     /// A poisoned lock still guards whole records: no operation panics half-way.
-    fn lock_calls(&self) -> MutexGuard<'_, VecDeque<CallRecord>> {
+    fn lock_calls(&self) -> MutexGuard<'_, VecDeque<RecordedCall>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -174,29 +247,84 @@ impl SessionStore for MemorySessionStore {
     async fn save_call(&self, record: CallRecord) -> io::Result<()> {
         let mut calls = self.lock_calls();
         // A call that ends was mostly saved not long ago.
-        match calls.iter_mut().rev().find(|it| it.call == record.call) {
-            Some(earlier) => *earlier = record,
+        match calls.iter_mut().rev().find(|it| it.record.call == record.call) {
+            Some(earlier) => earlier.record = record,
             None => {
                 if calls.len() == self.max_calls {
                     calls.pop_front();
                 }
-                calls.push_back(record);
+                calls.push_back(RecordedCall { record, events: Vec::new() });
             }
         }
         Ok(())
     }
 
     async fn find_call(&self, call: &str) -> io::Result<Option<CallRecord>> {
-        Ok(self.lock_calls().iter().rev().find(|it| it.call == call).cloned())
+        let calls = self.lock_calls();
+        let found = calls.iter().rev().find(|it| it.record.call == call);
+        Ok(found.map(|it| it.record.clone()))
     }
 
     async fn list_calls(&self, session: &str) -> io::Result<Vec<CallRecord>> {
-        Ok(self.lock_calls().iter().filter(|it| it.session == session).cloned().collect())
+        let calls = self.lock_calls();
+        let of_session = calls.iter().filter(|it| it.record.session == session);
+        Ok(of_session.map(|it| it.record.clone()).collect())
     }
 
     async fn remove_session(&self, session: &str) -> io::Result<()> {
-        self.lock_calls().retain(|it| it.session != session);
+        self.lock_calls().retain(|it| it.record.session != session);
         Ok(())
+    }
+
+    async fn save_event(&self, record: EventRecord) -> io::Result<()> {
+        let mut calls = self.lock_calls();
+        // The call may have been removed since.
+        if let Some(call) = calls.iter_mut().rev().find(|it| it.record.call == record.call) {
+            call.events.push(record);
+        }
+        Ok(())
+    }
+
+    async fn list_events(&self, call: &str) -> io::Result<Vec<EventRecord>> {
+        let calls = self.lock_calls();
+        let found = calls.iter().rev().find(|it| it.record.call == call);
+        Ok(found.map(|it| it.events.clone()).unwrap_or_default())
+    }
+
+    async fn list_sessions(&self) -> io::Result<Vec<SessionSummary>> {
+        let mut sessions: Vec<SessionSummary> = Vec::new();
+        for RecordedCall { record, .. } in self.lock_calls().iter() {
+            match sessions.iter_mut().find(|it| it.session == record.session) {
+                Some(summary) => summary.add_call(record),
+                None => sessions.push(SessionSummary::of_call(record)),
+            }
+        }
+        sessions.sort_by_key(|it| std::cmp::Reverse(it.last_call));
+        Ok(sessions)
+    }
+
+    async fn remove_calls_before(&self, time: SystemTime) -> io::Result<u64> {
+        let mut calls = self.lock_calls();
+        let before = calls.len();
+        calls.retain(|it| it.record.started_at >= time);
+        Ok((before - calls.len()) as u64)
+    }
+}
+
+impl SessionSummary {
+    fn of_call(record: &CallRecord) -> Self {
+        let (first_call, last_call) = (record.started_at, record.started_at);
+        let (session, user) = (record.session.clone(), record.user.clone());
+        Self { session, user, calls: 1, first_call, last_call }
+    }
+
+    fn add_call(&mut self, record: &CallRecord) {
+        self.calls += 1;
+        self.first_call = self.first_call.min(record.started_at);
+        if record.started_at >= self.last_call {
+            self.last_call = record.started_at;
+            self.user.clone_from(&record.user);
+        }
     }
 }
 
@@ -252,5 +380,10 @@ mod tests {
         assert_eq!(store.find_call("a").await.unwrap(), None);
         store.remove_session("s").await.unwrap();
         assert!(store.list_calls("s").await.unwrap().is_empty());
+    }
+    #[cfg(feature = "testing")]
+    #[tokio::test]
+    async fn the_store_in_memory_keeps_the_promises() {
+        crate::testing::check_session_store(&MemorySessionStore::default()).await;
     }
 }

@@ -6,7 +6,6 @@
 //! **Invariant:** this module makes no decisions, and writes nothing unredacted.
 
 mod log;
-mod rfc3339;
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,6 +24,7 @@ use crate::permission::{
     Action, ApprovalResponse, Decision, DecisionSource, Fingerprint, Rule, RuleScope,
 };
 use crate::private_file::location;
+use crate::rfc3339;
 use crate::tool::{Definition, Resource, ToolSource};
 
 /// Receives the audit records of calls.

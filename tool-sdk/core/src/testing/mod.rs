@@ -32,9 +32,11 @@ mod example_folder;
 mod examples;
 mod harness;
 mod schemas;
+mod store_checks;
 mod stores;
 
 pub use self::checks::{ToolChecks, check_all};
 pub use self::harness::{Harness, context};
 pub use self::schemas::check_schemas;
+pub use self::store_checks::{check_memory_store, check_session_store};
 pub use self::stores::check_plan_store;

@@ -4,13 +4,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serializer;
 
-pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&rfc3339(*time))
 }
 
 /// Formats `time` with milliseconds, such as `2026-11-22T09:30:00.250Z`. Times outside of the
 /// years 1970 to 9999 are clamped.
-fn rfc3339(time: SystemTime) -> String {
+pub fn rfc3339(time: SystemTime) -> String {
     /// The last second of the year 9999.
     const LAST: u64 = 253_402_300_799;
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
