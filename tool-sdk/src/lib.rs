@@ -336,3 +336,6 @@ pub mod agent {
 #[cfg(feature = "process")]
 #[doc(inline)]
 pub use tool_sdk_process as process;
+#[cfg(feature = "store")]
+#[doc(inline)]
+pub use tool_sdk_store as store;

@@ -148,12 +148,13 @@ pub mod internal {
     /// Files that only their owner may read or write.
     pub mod private_file {
         pub use crate::private_file::location::{
-            PrivateFolder, append_to, create_private_folder, metadata_if_exists, open_private,
+            PrivateFolder, append_to, check_private_path, create_new, create_private_folder,
+            metadata_if_exists, open_private, sync_folder,
         };
         pub use crate::private_file::version::FileVersion;
         pub use crate::private_file::{
-            FileLock, LOCK_TIMEOUT, acquire_lock, lock_parent_folder, remove_unfinished,
-            replace_file, set_aside,
+            FileLock, LOCK_TIMEOUT, acquire_lock, acquire_shared_lock, lock_parent_folder,
+            remove_unfinished, replace_file, set_aside,
         };
     }
 

@@ -120,6 +120,14 @@ pub(crate) fn check_private_file(path: &Path, metadata: &Metadata) -> Result<(),
     Ok(())
 }
 
+/// Returns the metadata of a file after checking that only the user can write to it, or `None` if it
+/// does not exist. The file is not opened.
+pub fn check_private_path(path: &Path) -> Result<Option<Metadata>, PrivateFileError> {
+    let Some(metadata) = metadata_if_exists(path)? else { return Ok(None) };
+    check_private_file(path, &metadata)?;
+    Ok(Some(metadata))
+}
+
 /// Opens a file for reading, after checking that only the user can write to it.
 pub fn open_private(path: &Path) -> Result<Option<File>, PrivateFileError> {
     let Some(metadata) = metadata_if_exists(path)? else { return Ok(None) };
@@ -146,7 +154,7 @@ pub(crate) fn open_lock_file(path: &Path) -> Result<File, PrivateFileError> {
 }
 
 /// Creates a new file with mode `0o600`. Fails if `path` exists, also as a link.
-pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+pub fn create_new(path: &Path) -> io::Result<File> {
     open_options().write(true).create_new(true).open(path)
 }
 
@@ -219,13 +227,13 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
 
 /// Flushes the entries of `folder` to disk.
 #[cfg(unix)]
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Other systems cannot open folders and need no flush.
 #[cfg(not(unix))]
-pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
+pub fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

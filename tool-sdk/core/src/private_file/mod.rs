@@ -43,7 +43,13 @@ impl Drop for FileLock {
 
 /// Acquires the lock file at `path`, and waits up to `patience` for other writers.
 pub fn acquire_lock(path: &Path, patience: Duration) -> Result<FileLock, PrivateFileError> {
-    wait_for_lock(location::open_lock_file(path)?, path, patience)
+    wait_for_lock(location::open_lock_file(path)?, path, LockKind::Exclusive, patience)
+}
+
+/// Acquires the lock file at `path` together with other processes that share it, and waits up to
+/// `patience` for one that holds it alone.
+pub fn acquire_shared_lock(path: &Path, patience: Duration) -> Result<FileLock, PrivateFileError> {
+    wait_for_lock(location::open_lock_file(path)?, path, LockKind::Shared, patience)
 }
 
 /// Locks the parent folder of `path` instead of a lock file, for folders in which no lock file may
@@ -54,19 +60,43 @@ pub fn lock_parent_folder(
 ) -> Result<Option<FileLock>, PrivateFileError> {
     let folder = parent_folder(path);
     let Ok(file) = File::open(&folder) else { return Ok(None) };
-    match wait_for_lock(file, &folder, patience) {
+    match wait_for_lock(file, &folder, LockKind::Exclusive, patience) {
         Err(PrivateFileError::Io { .. }) => Ok(None),
         locked => locked.map(Some),
+    }
+}
+
+/// Whether a lock is held alone.
+#[derive(Clone, Copy)]
+enum LockKind {
+    Exclusive,
+    Shared,
+}
+
+impl LockKind {
+    fn try_lock(self, file: &File) -> Result<(), fs::TryLockError> {
+        match self {
+            Self::Exclusive => file.try_lock(),
+            Self::Shared => file.try_lock_shared(),
+        }
+    }
+
+    fn lock(self, file: &File) -> io::Result<()> {
+        match self {
+            Self::Exclusive => file.lock(),
+            Self::Shared => file.lock_shared(),
+        }
     }
 }
 
 fn wait_for_lock(
     file: File,
     path: &Path,
+    kind: LockKind,
     patience: Duration,
 ) -> Result<FileLock, PrivateFileError> {
     let busy = || PrivateFileError::Busy { path: path.to_owned() };
-    match file.try_lock() {
+    match kind.try_lock(&file) {
         Ok(()) => return Ok(FileLock { file }),
         Err(fs::TryLockError::WouldBlock) if patience.is_zero() => return Err(busy()),
         Err(fs::TryLockError::WouldBlock) => {}
@@ -77,7 +107,7 @@ fn wait_for_lock(
     // Polling would starve behind other writers. A blocking lock wakes them but has no timeout, so a
     // thread waits for it; a lock that is acquired after the timeout is released at once.
     let (sender, receiver) = mpsc::channel();
-    let wait = move || drop(sender.send(file.lock().map(|()| FileLock { file })));
+    let wait = move || drop(sender.send(kind.lock(&file).map(|()| FileLock { file })));
     let spawned = thread::Builder::new().name("store-lock".to_owned()).spawn(wait);
     spawned.map_err(PrivateFileError::io("lock", path))?;
     let locked = receiver.recv_timeout(patience).map_err(|_| busy())?;
