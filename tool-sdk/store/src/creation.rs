@@ -12,9 +12,9 @@ use tool_sdk_core::internal::private_file::{
 };
 
 use crate::StoreError;
-use crate::database::{DatabaseKind, connect};
+use crate::database::{DatabaseKind, connect, open_current};
+use crate::error::OpenFailure;
 use crate::file_system::journal_mode_for;
-use crate::migrations::{MigrationError, migrate};
 
 /// Returns whether the database is missing or empty. A process that died while it created the
 /// database leaves an empty file, or one of version 0 that the next migration completes.
@@ -41,13 +41,12 @@ pub(crate) fn create(kind: DatabaseKind, path: &Path, lock: &Path) -> Result<(),
         }
         _ => {}
     }
-    let mut connection = connect(kind, path)?;
-    set_up_file(&connection, path).map_err(|error| StoreError::from_sqlite(error, path))?;
-    match migrate(&mut connection, kind.migrations(), path) {
-        Ok(()) => Ok(()),
-        Err(MigrationError::Refused(error)) => Err(error),
-        // The next attempt to open it sets it aside.
-        Err(MigrationError::Corrupt) => Ok(()),
+    let set_up = connect(kind, path).and_then(|connection| set_up_file(&connection, path));
+    set_up.map_err(|error| StoreError::from_sqlite(error, path))?;
+    match open_current(kind, path) {
+        Err(OpenFailure::Refused(error)) => Err(error),
+        // Where it is corrupt, the next attempt to open it sets it aside.
+        Ok(_) | Err(OpenFailure::Corrupt) => Ok(()),
     }
 }
 

@@ -15,8 +15,8 @@ use tool_sdk_core::internal::private_file::{
     FileLock, LOCK_TIMEOUT, PrivateFolder, acquire_shared_lock,
 };
 
-use crate::error::is_corrupt;
-use crate::migrations::{self, MigrationError, migrate};
+use crate::error::{OpenFailure, is_corrupt};
+use crate::migrations::{self, migrate};
 use crate::set_aside::{set_aside, with_suffix};
 use crate::{StoreError, creation};
 
@@ -33,7 +33,7 @@ const MAX_ATTEMPTS: usize = 4;
 /// Which of the two databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseKind {
-    /// Small and precious: notes.
+    /// Small and precious: notes and plans.
     State,
     /// Large and replaceable: calls and events.
     History,
@@ -150,16 +150,19 @@ impl SharedDatabase {
             Some(open) => open,
             empty => empty.insert(self.open()?),
         };
+        let error = match work(open) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
         let path = open.path.clone();
-        work(open).map_err(|error| {
-            if !is_corrupt(&error) {
-                return StoreError::from_sqlite(error, &path);
-            }
-            // Closes the connection and releases the lock.
-            *slot = None;
-            let told = set_aside(self.kind, &path, &lock_path(&path));
-            told.unwrap_or_else(Some).unwrap_or_else(|| StoreError::from_sqlite(error, &path))
-        })
+        if !is_corrupt(&error) {
+            return Err(StoreError::from_sqlite(error, &path));
+        }
+        let _ = keep_log_on_close(&open.connection, true);
+        // Closes the connection and releases the lock.
+        *slot = None;
+        let reported = set_aside(self.kind, &path, &lock_path(&path)).unwrap_or_else(Some);
+        Err(reported.unwrap_or_else(|| StoreError::from_sqlite(error, &path)))
     }
 
     /// A panic in a closure rolls its transaction back, so a poisoned lock still guards a usable
@@ -183,12 +186,11 @@ impl SharedDatabase {
                 creation::create(self.kind, &path, &lock_path)?;
                 continue;
             }
-            let mut connection = connect(self.kind, &path)?;
-            match migrate(&mut connection, self.kind.migrations(), &path) {
-                Ok(()) => return Ok(OpenDatabase { connection, path, _lock: lock }),
-                Err(MigrationError::Refused(error)) => return Err(error),
-                Err(MigrationError::Corrupt) => {
-                    drop((connection, lock));
+            match open_current(self.kind, &path) {
+                Ok(connection) => return Ok(OpenDatabase { connection, path, _lock: lock }),
+                Err(OpenFailure::Refused(error)) => return Err(error),
+                Err(OpenFailure::Corrupt) => {
+                    drop(lock);
                     if let Some(error) = set_aside(self.kind, &path, &lock_path)? {
                         return Err(error);
                     }
@@ -213,15 +215,30 @@ pub(crate) fn check_sqlite_version() -> Result<(), StoreError> {
     Err(StoreError::OldSqlite { version: rusqlite::version() })
 }
 
-/// Opens an existing file and sets what holds for a connection. Reads nothing yet.
-pub(crate) fn connect(kind: DatabaseKind, path: &Path) -> Result<Connection, StoreError> {
+/// Opens an existing database, and brings it to the last version.
+pub(crate) fn open_current(kind: DatabaseKind, path: &Path) -> Result<Connection, OpenFailure> {
+    let sqlite = |error| OpenFailure::from_sqlite(error, path);
+    let mut connection = connect(kind, path).map_err(sqlite)?;
+    migrate(&mut connection, kind.migrations(), path)?;
+    keep_log_on_close(&connection, false).map_err(sqlite)?;
+    Ok(connection)
+}
+
+/// Decides whether closing the connection leaves the log as it is, so that the log of a corrupt
+/// database can be set aside with it.
+fn keep_log_on_close(connection: &Connection, keep: bool) -> rusqlite::Result<bool> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
+}
+
+/// Opens an existing file, and sets what holds for a connection.
+pub(crate) fn connect(kind: DatabaseKind, path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let sqlite = |error| StoreError::from_sqlite(error, path);
-    let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
-    set_up_connection(&connection, kind).map_err(sqlite)?;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    keep_log_on_close(&connection, true)?;
+    set_up_connection(&connection, kind)?;
     Ok(connection)
 }
 

@@ -180,6 +180,24 @@ impl From<StoreError> for io::Error {
     }
 }
 
+/// Why a database could not be opened.
+#[derive(Debug)]
+pub(crate) enum OpenFailure {
+    /// It is corrupt, and can be set aside.
+    Corrupt,
+    /// Another reason.
+    Refused(StoreError),
+}
+
+impl OpenFailure {
+    pub(crate) fn from_sqlite(error: rusqlite::Error, path: &Path) -> Self {
+        if is_corrupt(&error) {
+            return Self::Corrupt;
+        }
+        Self::Refused(StoreError::from_sqlite(error, path))
+    }
+}
+
 /// Returns whether SQLite found the file to be corrupt, or no database at all.
 pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();

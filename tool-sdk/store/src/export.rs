@@ -26,6 +26,7 @@ pub struct ExportCursor {
 enum ExportTable {
     #[default]
     Notes,
+    Plans,
     Calls,
     Events,
 }
@@ -33,7 +34,8 @@ enum ExportTable {
 impl ExportTable {
     const fn next(self) -> Option<Self> {
         match self {
-            Self::Notes => Some(Self::Calls),
+            Self::Notes => Some(Self::Plans),
+            Self::Plans => Some(Self::Calls),
             Self::Calls => Some(Self::Events),
             Self::Events => None,
         }
@@ -41,8 +43,8 @@ impl ExportTable {
 }
 
 impl SqliteStore {
-    /// Returns the next entries of all users as JSON objects whose `type` is `note`, `call` or
-    /// `event`, and the cursor for those after them. Databases that do not exist are not created.
+    /// Returns the next entries of all users as JSON objects whose `type` is `note`, `plan`,
+    /// `call` or `event`, and the cursor for those after them. Databases that do not exist are not created.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl SqliteStore {
         cursor: ExportCursor,
     ) -> io::Result<(Vec<Value>, Option<ExportCursor>)> {
         let database = match cursor.table {
-            ExportTable::Notes => &self.state,
+            ExportTable::Notes | ExportTable::Plans => &self.state,
             ExportTable::Calls | ExportTable::Events => &self.history,
         };
         let next_table = cursor.table.next().map(|table| ExportCursor { table, after: 0 });
@@ -102,6 +104,11 @@ fn select_page(
             ),
             read_exported_note,
         ),
+        ExportTable::Plans => (
+            "SELECT rowid, plan, key FROM plans WHERE rowid > ?1 ORDER BY rowid LIMIT ?2"
+                .to_owned(),
+            read_exported_plan,
+        ),
         ExportTable::Calls => (
             "SELECT rowid, record FROM calls WHERE rowid > ?1 ORDER BY rowid LIMIT ?2".to_owned(),
             |row| read_json(row, "call"),
@@ -122,6 +129,12 @@ fn read_exported_note(row: &Row<'_>) -> rusqlite::Result<(i64, Value)> {
     note["user"] = owner.strip_prefix("u/").into();
     note["project"] = row.get::<_, Option<String>>(4)?.into();
     Ok((number, note))
+}
+
+fn read_exported_plan(row: &Row<'_>) -> rusqlite::Result<(i64, Value)> {
+    let (number, mut plan) = read_json(row, "plan")?;
+    plan["key"] = row.get::<_, String>(2)?.into();
+    Ok((number, plan))
 }
 
 fn read_exported_event(row: &Row<'_>) -> rusqlite::Result<(i64, Value)> {

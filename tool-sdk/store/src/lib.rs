@@ -1,4 +1,4 @@
-//! State on SQLite: notes, and the history of calls.
+//! State on SQLite: notes, plans, and the history of calls.
 //!
 //! This crate is a part of [tool-sdk](https://docs.rs/tool-sdk), which re-exports it with the
 //! feature `store`. Programs name `tool_sdk` only.
@@ -19,6 +19,7 @@ mod export;
 mod file_system;
 mod memory;
 mod migrations;
+mod plans;
 mod report;
 mod sessions;
 mod set_aside;

@@ -404,9 +404,13 @@ fn read_vector(bytes: &[u8]) -> Vec<f32> {
     values.iter().map(|value| f32::from_le_bytes(*value)).collect()
 }
 
+pub(crate) fn now_millis() -> i64 {
+    to_millis(SystemTime::now())
+}
+
 /// Returns the time in whole milliseconds, as the database keeps it.
 fn now() -> SystemTime {
-    from_millis(to_millis(SystemTime::now()))
+    from_millis(now_millis())
 }
 
 pub(crate) fn to_millis(time: SystemTime) -> i64 {

@@ -44,7 +44,7 @@ impl DatabaseKind {
     /// The kinds of entries, each with its table.
     const fn tables(self) -> &'static [&'static str] {
         match self {
-            Self::State => &["notes"],
+            Self::State => &["notes", "plans"],
             Self::History => &["calls", "events"],
         }
     }

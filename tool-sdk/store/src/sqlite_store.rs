@@ -10,11 +10,11 @@ use crate::database::{Database, DatabaseKind};
 
 /// A store in a folder, which implements the store traits of the runtime.
 ///
-/// `state.db` has the notes, `history.db` the calls and their events. Nothing is created or opened
+/// `state.db` has the notes and the plans, `history.db` the calls and their events. Nothing is created or opened
 /// before the first use. Clones share the connections. Methods run on blocking threads of the
 /// `tokio` runtime that polls them.
 ///
-/// Notes survive the death of the process and a power failure as soon as a method has returned.
+/// Notes and plans survive the death of the process and a power failure as soon as a method has returned.
 /// The history survives the death of the process, and is limited to
 /// [`DEFAULT_MAX_HISTORY_BYTES`](Self::DEFAULT_MAX_HISTORY_BYTES): over it, the oldest calls go.
 ///

@@ -31,12 +31,14 @@ mod example_folder;
 mod example_folder;
 mod examples;
 mod harness;
+mod memory_stores;
 mod schemas;
-mod store_checks;
+mod session_stores;
 mod stores;
 
 pub use self::checks::{ToolChecks, check_all};
 pub use self::harness::{Harness, context};
+pub use self::memory_stores::check_memory_store;
 pub use self::schemas::check_schemas;
-pub use self::store_checks::{check_memory_store, check_session_store};
+pub use self::session_stores::check_session_store;
 pub use self::stores::check_plan_store;

@@ -13,7 +13,7 @@ use std::path::Path;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::StoreError;
-use crate::error::is_corrupt;
+use crate::error::OpenFailure;
 
 /// The steps of `state.db`; the first one creates version 1.
 pub(crate) const STATE: &[&str] = &[include_str!("state_1.sql")];
@@ -24,34 +24,21 @@ pub(crate) const HISTORY: &[&str] = &[include_str!("history_1.sql")];
 /// Marks the databases of this crate: `tsdk`.
 const APPLICATION_ID: i64 = 0x7473_646b;
 
-/// An error of a migration, before the path of the database is known to be corrupt.
-#[derive(Debug)]
-pub(crate) enum MigrationError {
-    /// SQLite found the database to be corrupt.
-    Corrupt,
-    Refused(StoreError),
-}
-
 /// Brings the database to the last version.
 pub(crate) fn migrate(
     connection: &mut Connection,
     steps: &[&str],
     path: &Path,
-) -> Result<(), MigrationError> {
-    let sqlite = |error: rusqlite::Error| {
-        if is_corrupt(&error) {
-            return MigrationError::Corrupt;
-        }
-        MigrationError::Refused(StoreError::from_sqlite(error, path))
-    };
+) -> Result<(), OpenFailure> {
+    let sqlite = |error| OpenFailure::from_sqlite(error, path);
     let from = current_version(connection).map_err(sqlite)?;
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     if is_foreign(connection, from).map_err(sqlite)? {
-        return Err(MigrationError::Refused(StoreError::Foreign { path: path.to_owned() }));
+        return Err(OpenFailure::Refused(StoreError::Foreign { path: path.to_owned() }));
     }
     if from > known {
         let path = path.to_owned();
-        return Err(MigrationError::Refused(StoreError::Newer { path, found: from, known }));
+        return Err(OpenFailure::Refused(StoreError::Newer { path, found: from, known }));
     }
     if from == known {
         return Ok(());
@@ -59,14 +46,11 @@ pub(crate) fn migrate(
     if from > 0 {
         keep_backup(connection, from, path).map_err(sqlite)?;
     }
-    run_steps(connection, steps).map_err(|source| match is_corrupt(&source) {
-        true => MigrationError::Corrupt,
-        false => MigrationError::Refused(match StoreError::from_sqlite(source, path) {
-            StoreError::Sqlite { path, source } => {
-                StoreError::Migration { path, from, to: known, source }
-            }
-            known_cause => known_cause,
-        }),
+    run_steps(connection, steps).map_err(|source| match sqlite(source) {
+        OpenFailure::Refused(StoreError::Sqlite { path, source }) => {
+            OpenFailure::Refused(StoreError::Migration { path, from, to: known, source })
+        }
+        known_cause => known_cause,
     })
 }
 

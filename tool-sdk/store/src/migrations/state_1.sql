@@ -55,3 +55,11 @@ CREATE TABLE note_embeddings (
     vector BLOB NOT NULL,
     PRIMARY KEY (note, model)
 ) STRICT, WITHOUT ROWID;
+
+-- The plan and the todo list of a session, by the key that the runtime makes of session and user.
+CREATE TABLE plans (
+    key TEXT PRIMARY KEY,
+    updated INTEGER NOT NULL,
+    -- The whole plan as JSON.
+    plan TEXT NOT NULL
+) STRICT;
