@@ -63,7 +63,7 @@
 //! dependencies: `agent` model clients and the agent loop, `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
 //! commands as hooks, `http` a server with REST and OpenAPI, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
 //! same without a server over HTTP, `otel` fields
-//! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `testing`
+//! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `store` state on SQLite, `testing`
 //! a harness and checks for tests, and `workspace` the folders that tools may access.
 
 #![forbid(unsafe_code)]

@@ -27,6 +27,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 /// checkpoint with a stale header could write an inconsistent database.
 const MIN_SQLITE: i32 = 3_051_003;
 
+/// The size that the log keeps after its content was moved to the database.
+const MAX_LOG_BYTES: i64 = 4 << 20;
+
 /// How often opening is tried again after another process created or replaced the database.
 const MAX_ATTEMPTS: usize = 4;
 
@@ -248,6 +251,8 @@ fn set_up_connection(connection: &Connection, kind: DatabaseKind) -> rusqlite::R
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
     connection.pragma_update(None, "synchronous", kind.synchronous())?;
+    // After a large transaction, the log gives its space back.
+    connection.pragma_update_and_check(None, "journal_size_limit", MAX_LOG_BYTES, |_| Ok(()))?;
     // What was deleted is overwritten.
     connection.pragma_update_and_check(None, "secure_delete", "ON", |_| Ok(()))
 }

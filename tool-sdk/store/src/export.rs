@@ -92,11 +92,14 @@ impl SqliteStore {
     }
 }
 
+/// Reads a row: its number and the entry.
+type ReadEntry = fn(&Row<'_>) -> rusqlite::Result<(i64, Value)>;
+
 fn select_page(
     connection: &Connection,
     cursor: ExportCursor,
 ) -> rusqlite::Result<Vec<(i64, Value)>> {
-    let (sql, read): (String, fn(&Row<'_>) -> rusqlite::Result<(i64, Value)>) = match cursor.table {
+    let (sql, read): (String, ReadEntry) = match cursor.table {
         ExportTable::Notes => (
             format!(
                 "SELECT {COLUMNS}, n.number, n.owner FROM notes AS n
