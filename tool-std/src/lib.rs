@@ -14,6 +14,8 @@
 //! | [`list_sessions`](fn@exec::list_sessions), [`kill_session`](fn@exec::kill_session) | `exec` | lists and ends such commands |
 //! | [`shell`](fn@exec::shell), [`shell_command`](fn@exec::shell_command) | `exec` | run a command to its end |
 //! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
+//! | [`memory_search`](fn@memory::memory_search), [`memory_get`](fn@memory::memory_get) | `memory` | find and show notes of earlier sessions |
+//! | [`memory_create`](fn@memory::memory_create), [`memory_update`](fn@memory::memory_update), [`memory_delete`](fn@memory::memory_delete) | `memory` | keep, change and delete notes |
 //! | [`register_mcp_server`](fn@mcp::register_mcp_server) | `mcp` | uses the tools of another server |
 //! | [`debug_mcp_server`](fn@mcp::debug_mcp_server) | `mcp` | shows how those servers are |
 //! | [`terminal`](fn@screen::terminal) | `screen` | starts and ends a terminal that a person watches, where a host has one |
@@ -45,6 +47,8 @@ pub mod exec;
 pub mod fs;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg(feature = "memory")]
+pub mod memory;
 #[cfg(feature = "fs")]
 mod patch;
 #[cfg(feature = "screen")]

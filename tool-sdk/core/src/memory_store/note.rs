@@ -150,6 +150,18 @@ pub struct MemoryNote {
 }
 
 impl MemoryNote {
+    /// Returns when the note was created, RFC 3339 in UTC.
+    #[must_use]
+    pub fn created_at(&self) -> String {
+        rfc3339::rfc3339(self.created)
+    }
+
+    /// Returns when the note was last changed, RFC 3339 in UTC.
+    #[must_use]
+    pub fn updated_at(&self) -> String {
+        rfc3339::rfc3339(self.updated)
+    }
+
     /// Returns the title, or else the first line of the text.
     #[must_use]
     pub fn summary(&self) -> &str {
