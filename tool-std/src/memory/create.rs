@@ -25,7 +25,6 @@ use super::normalize_tags;
     example = r#"{"content": "Tests run with `make check`, never with cargo alone.", "category": "fact"}"#,
     example = r#"{"title": "Release day", "content": "Releases are made on Tuesdays, because the team meets on Mondays.", "category": "decision", "tags": ["release"]}"#
 )]
-#[expect(clippy::too_many_arguments, reason = "each is a parameter of the tool")]
 pub async fn memory_create(
     /// What is to be remembered, so that it is understood without this conversation.
     #[arg(length = 1..=32_768)]
