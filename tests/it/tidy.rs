@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["hook", "loop_guard", "plan_store", "scheduler"],
     &["toolset", "event", "audit"],
     &["pipeline"],
-    &["batch"],
+    &["batch", "session_recorder"],
     &["provider", "schema_files", "schema_lock"],
     &["testing", "macros", "__private", "lib"],
 ];

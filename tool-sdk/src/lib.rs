@@ -247,7 +247,8 @@ pub mod audit {
 pub mod history {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        CallRecord, CallStatus, EventRecord, MemorySessionStore, SessionStore, SessionSummary,
+        CallRecord, CallStatus, EventRecord, MemorySessionStore, SessionRecorder, SessionStore,
+        SessionSummary,
     };
 }
 

@@ -31,6 +31,7 @@ mod scheduler;
 mod schema;
 mod schema_files;
 mod schema_lock;
+mod session_recorder;
 mod session_store;
 mod sha256;
 
@@ -92,6 +93,7 @@ pub use self::registry::{
 };
 pub use self::risk::{Risk, RiskClass};
 pub use self::schema::{Schema, SchemaError};
+pub use self::session_recorder::SessionRecorder;
 pub use self::session_store::{
     CallRecord, CallStatus, EventRecord, MemorySessionStore, SessionStore, SessionSummary,
 };

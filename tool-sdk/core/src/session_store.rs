@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
@@ -154,6 +154,47 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Removes the calls that started before `time` and their events. Returns how many calls.
     fn remove_calls_before(&self, time: SystemTime)
     -> impl Future<Output = io::Result<u64>> + Send;
+}
+
+/// A shared store is a store.
+impl<S: SessionStore> SessionStore for Arc<S> {
+    fn save_call(&self, record: CallRecord) -> impl Future<Output = io::Result<()>> + Send {
+        S::save_call(self, record)
+    }
+
+    fn find_call(&self, call: &str) -> impl Future<Output = io::Result<Option<CallRecord>>> + Send {
+        S::find_call(self, call)
+    }
+
+    fn list_calls(
+        &self,
+        session: &str,
+    ) -> impl Future<Output = io::Result<Vec<CallRecord>>> + Send {
+        S::list_calls(self, session)
+    }
+
+    fn remove_session(&self, session: &str) -> impl Future<Output = io::Result<()>> + Send {
+        S::remove_session(self, session)
+    }
+
+    fn save_event(&self, record: EventRecord) -> impl Future<Output = io::Result<()>> + Send {
+        S::save_event(self, record)
+    }
+
+    fn list_events(&self, call: &str) -> impl Future<Output = io::Result<Vec<EventRecord>>> + Send {
+        S::list_events(self, call)
+    }
+
+    fn list_sessions(&self) -> impl Future<Output = io::Result<Vec<SessionSummary>>> + Send {
+        S::list_sessions(self)
+    }
+
+    fn remove_calls_before(
+        &self,
+        time: SystemTime,
+    ) -> impl Future<Output = io::Result<u64>> + Send {
+        S::remove_calls_before(self, time)
+    }
 }
 
 /// A [`SessionStore`] behind a pointer; implemented for every store.

@@ -1,8 +1,6 @@
 //! The tool `memory_create`: keeps a note.
 
-use tool_sdk::{
-    Context, MemoryHandle, MemoryOwner, NoteDraft, Output, Resource, State, ToolError, tool,
-};
+use tool_sdk::{Context, MemoryHandle, NoteDraft, Output, Resource, State, ToolError, tool};
 
 use super::normalize_tags;
 
@@ -52,7 +50,7 @@ pub async fn memory_create(
         scope: scope.parse().unwrap_or_default(),
         tags: normalize_tags(tags)?,
     };
-    let owner = MemoryOwner::from_session(cx.session());
+    let owner = memory.owner_for(cx.session());
     let note = memory.create_note(&owner, draft).await?;
     let text = format!("Kept as `{}` in the scope {}, version 1.", note.id, note.scope);
     Ok(Output::text(text).metadata("id", note.id).metadata("version", note.version))

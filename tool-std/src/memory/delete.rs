@@ -1,6 +1,6 @@
 //! The tool `memory_delete`: deletes a note.
 
-use tool_sdk::{Context, MemoryHandle, MemoryOwner, Output, Resource, State, ToolError, tool};
+use tool_sdk::{Context, MemoryHandle, Output, Resource, State, ToolError, tool};
 
 use super::written_note;
 
@@ -24,7 +24,7 @@ pub async fn memory_delete(
     memory: State<MemoryHandle>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let owner = MemoryOwner::from_session(cx.session());
+    let owner = memory.owner_for(cx.session());
     let note = written_note(memory.delete_note(&owner, &id, version).await?, &id)?;
     Ok(Output::text(format!("Deleted `{}`: {}", note.id, note.summary())).metadata("id", note.id))
 }

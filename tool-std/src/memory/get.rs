@@ -1,6 +1,6 @@
 //! The tool `memory_get`: shows a whole note.
 
-use tool_sdk::{Context, Json, MemoryHandle, MemoryOwner, State, ToolError, tool};
+use tool_sdk::{Context, Json, MemoryHandle, State, ToolError, tool};
 
 use super::{NoteContent, unknown_note};
 
@@ -18,6 +18,6 @@ pub async fn memory_get(
     memory: State<MemoryHandle>,
     cx: &Context,
 ) -> Result<Json<NoteContent>, ToolError> {
-    let found = memory.find_note(&MemoryOwner::from_session(cx.session()), &id).await?;
+    let found = memory.find_note(&memory.owner_for(cx.session()), &id).await?;
     found.map(NoteContent::from_note).map(Json).ok_or_else(|| unknown_note(&id))
 }

@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use tool_sdk::{
-    Context, MemoryHandle, MemoryOwner, NoteMatch, NoteQuery, Output, State, ToolError, tool,
-};
+use tool_sdk::{Context, MemoryHandle, NoteMatch, NoteQuery, Output, State, ToolError, tool};
 
 use super::normalize_tags;
 
@@ -53,7 +51,7 @@ pub async fn memory_search(
         limit,
         ..NoteQuery::new(query)
     };
-    let page = memory.search_notes(&MemoryOwner::from_session(cx.session()), wanted).await?;
+    let page = memory.search_notes(&memory.owner_for(cx.session()), wanted).await?;
     if page.matches.is_empty() {
         let text = if offset > 0 { "(No more notes.)" } else { "(No note matches.)" };
         return Ok(Output::text(text).metadata("matches", 0));

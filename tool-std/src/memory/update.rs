@@ -1,8 +1,6 @@
 //! The tool `memory_update`: changes a note that has not changed since it was read.
 
-use tool_sdk::{
-    Context, MemoryHandle, MemoryOwner, NoteChanges, Output, Resource, State, ToolError, tool,
-};
+use tool_sdk::{Context, MemoryHandle, NoteChanges, Output, Resource, State, ToolError, tool};
 
 use super::{normalize_tags, written_note};
 
@@ -56,7 +54,7 @@ pub async fn memory_update(
         return Err(ToolError::invalid_args("nothing is changed")
             .hint("name a new `content`, `title`, `category` or `tags`"));
     }
-    let owner = MemoryOwner::from_session(cx.session());
+    let owner = memory.owner_for(cx.session());
     let note = written_note(memory.update_note(&owner, &id, version, changes).await?, &id)?;
     let text = format!("Changed `{}`; it is at version {} now.", note.id, note.version);
     Ok(Output::text(text).metadata("id", note.id).metadata("version", note.version))

@@ -8,6 +8,7 @@ use super::{
     DynEmbedder, DynMemoryStore, Embedder, Embedding, MemoryNote, MemoryOwner, MemoryStore,
     NoteChanges, NoteDraft, NotePage, NoteQuery, NoteWrite,
 };
+use crate::context::Session;
 use crate::error::ToolError;
 
 /// How many notes without an embedding a search embeds at most; the next search continues.
@@ -27,6 +28,8 @@ const MAX_EMBEDDED_PER_SEARCH: usize = 64;
 pub struct MemoryHandle {
     store: Arc<dyn DynMemoryStore>,
     embedder: Option<Arc<dyn DynEmbedder>>,
+    /// The project of sessions that name none.
+    project: Option<String>,
 }
 
 impl fmt::Debug for MemoryHandle {
@@ -40,13 +43,26 @@ impl MemoryHandle {
     /// Wraps a store; notes are ranked by their words.
     #[must_use]
     pub fn new(store: impl MemoryStore) -> Self {
-        Self { store: Arc::new(store), embedder: None }
+        Self { store: Arc::new(store), embedder: None, project: None }
     }
 
     /// Ranks notes by meaning as well: by words and by embeddings, fused by reciprocal rank.
     #[must_use]
     pub fn with_embedder(self, embedder: impl Embedder) -> Self {
         Self { embedder: Some(Arc::new(embedder)), ..self }
+    }
+
+    /// Sets the project of sessions that name none, such as the path of their workspace.
+    #[must_use]
+    pub fn with_project(self, project: impl Into<String>) -> Self {
+        Self { project: Some(project.into()), ..self }
+    }
+
+    /// Returns the owner of the notes of a session.
+    #[must_use]
+    pub fn owner_for(&self, session: &Session) -> MemoryOwner {
+        let owner = MemoryOwner::from_session(session);
+        MemoryOwner { project: owner.project.or_else(|| self.project.clone()), ..owner }
     }
 
     /// Keeps a new note.
