@@ -38,7 +38,7 @@
 //! [permissions and approvals](guide::guards), [hooks](guide::hooks),
 //! [command line](guide::command_line), [MCP servers](guide::serving),
 //! [tools of other MCP servers](guide::foreign_servers), [agents](guide::agent),
-//! [sandbox](guide::sandbox). [`macro@tool`] lists every item of the attribute.
+//! [sandbox](guide::sandbox), [state](guide::state). [`macro@tool`] lists every item of the attribute.
 //!
 //! # Items
 //!
@@ -55,7 +55,8 @@
 //! 5. what guards a call: [`permission`] and [`hook`];
 //! 6. what reports it: [`event`] and [`audit`];
 //! 7. surfaces: [`provider`] formats, [`agent`], [`mcp`], [`http`], [`cli`];
-//! 8. building blocks: [`process`] and [`workspace`]; [`testing`].
+//! 8. state: [`history`], [`memory`], [`plan`], and [`store`], which keeps them on SQLite;
+//! 9. building blocks: [`process`] and [`workspace`]; [`testing`].
 //!
 //! # Features
 //!
@@ -77,6 +78,7 @@
 /// * [Write an agent](guide::agent), [add a command line](guide::command_line)
 /// * [Serve your tools over MCP](guide::serving), [over HTTP](guide::http),
 ///   [use the tools of MCP servers](guide::foreign_servers)
+/// * [Keep state](guide::state)
 #[cfg(any(doc, doctest))]
 pub mod guide {
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
@@ -111,6 +113,10 @@ pub mod guide {
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/serving.md")]
     pub mod serving {}
+    #[cfg(any(feature = "store", not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/state.md")]
+    pub mod state {}
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/testing.md")]
     pub mod testing {}

@@ -54,6 +54,11 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("mcp_prompt_get", json!({ "server": "notes", "name": "sum" })),
         ("mcp_resource_list", json!({ "server": "notes" })),
         ("mcp_resource_read", json!({ "server": "notes", "uri": "notes://today" })),
+        ("memory_create", json!({ "content": "a fact" })),
+        ("memory_delete", json!({ "id": "kept-note" })),
+        ("memory_get", json!({ "id": "kept-note" })),
+        ("memory_search", json!({ "query": "kept" })),
+        ("memory_update", json!({ "id": "kept-note", "version": 1, "content": "new" })),
         ("read_file", json!({ "path": "a.txt" })),
         (
             "register_mcp_server",

@@ -281,6 +281,12 @@ impl App {
             }
             #[cfg(feature = "http")]
             Some(("token", sub)) => super::token::run(settings, sub, io),
+            #[cfg(feature = "store")]
+            Some(("state", sub)) => super::state::run(settings, sub, io),
+            #[cfg(feature = "store")]
+            Some(("sessions", sub)) => super::sessions::run(settings, sub, io),
+            #[cfg(feature = "store")]
+            Some(("memory", sub)) => super::memory::run(settings, sub, io),
             _ => Err(CommandError::usage("a command is missing")
                 .hint(format_args!("try `{program} --help`"))),
         }

@@ -37,6 +37,7 @@ pub(super) const NO_INPUT: &str = "no-input";
 pub(super) const NO_SAFE_COMMANDS: &str = "no-safe-commands";
 /// The format that is a document of all tools, and no dialect.
 pub(super) const OPENAPI: &str = "openapi";
+pub(super) const RECORD_SESSIONS: &str = "record-sessions";
 pub(super) const ROOT: &str = "root";
 pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SANDBOX: &str = "sandbox";
@@ -82,6 +83,7 @@ pub(super) const RESERVED: &[&str] = &[
     "output-lines",
     "output-tokens",
     "outputs-max-age",
+    "record-sessions",
     "root",
     "safe-commands",
     "sandbox",
@@ -118,7 +120,8 @@ pub(super) fn program_command(program: &str) -> Command {
             .subcommands(chat::build_command())
             .subcommands(setup::build_command(program))
             .subcommands([shell_files::completions_command(program), shell_files::man_command()])
-            .subcommands(token_command()),
+            .subcommands(token_command())
+            .subcommands(state_commands()),
     )
 }
 
@@ -130,6 +133,20 @@ fn token_command() -> Option<Command> {
 #[cfg(not(feature = "http"))]
 fn token_command() -> Option<Command> {
     None
+}
+
+#[cfg(feature = "store")]
+fn state_commands() -> Vec<Command> {
+    vec![
+        super::state::build_command(),
+        super::sessions::build_command(),
+        super::memory::build_command(),
+    ]
+}
+
+#[cfg(not(feature = "store"))]
+fn state_commands() -> Vec<Command> {
+    Vec::new()
 }
 
 /// The hint of a command that the program is built without.
@@ -405,6 +422,11 @@ pub(super) fn with_globals(command: Command) -> Command {
         value_arg(CONFIG, "FILE", "The configuration file [env: TOOL_SDK_CONFIG]")
             .value_parser(value_parser!(PathBuf))
             .help_heading(HEADING),
+        switch_arg(
+            RECORD_SESSIONS,
+            "Record calls, results and events in the state folder [env: TOOL_SDK_RECORD_SESSIONS]",
+        )
+        .help_heading(HEADING),
         folder_arg(STATE_DIR, "The folder for approvals and long outputs [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
         value_arg(COLOR, "WHEN", "Whether to use colours; `auto` obeys NO_COLOR [env: TOOL_SDK_COLOR] [default: auto]")
@@ -455,7 +477,9 @@ pub(super) fn repeat_options(
             words.extend([format!("--{option}"), to_text(&path)?]);
         }
     }
-    for switch in [YES, NO_INPUT, SAFE_COMMANDS, NO_SAFE_COMMANDS, SANDBOX_AUTO_ALLOW] {
+    let switches =
+        [YES, NO_INPUT, SAFE_COMMANDS, NO_SAFE_COMMANDS, SANDBOX_AUTO_ALLOW, RECORD_SESSIONS];
+    for switch in switches {
         if levels.iter().any(|matches| matches.get_flag(switch)) {
             words.push(format!("--{switch}"));
         }

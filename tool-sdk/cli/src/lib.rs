@@ -25,6 +25,9 @@
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
 //!           add NAME --url URL | import [CLIENT | FILE]
 //!           resources [NAME] | prompts [NAME] | read NAME URI
+//!   state   show [--json] | backup FILE | export | prune --older-than TIME
+//!   sessions  list [--json] | show ID [--json] | export ID
+//!   memory  list [WORDS] [--json] | import DIR | export DIR
 //!   setup   CLIENT [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL
@@ -79,6 +82,10 @@ mod mcp;
 #[cfg(not(feature = "mcp"))]
 #[path = "mcp_disabled.rs"]
 mod mcp;
+#[cfg(feature = "store")]
+mod memory;
+#[cfg(feature = "store")]
+mod memory_file;
 #[cfg(feature = "mcp")]
 mod principals;
 mod rules;
@@ -91,6 +98,8 @@ mod serve;
 mod serve;
 #[cfg(feature = "http")]
 mod serve_http;
+#[cfg(feature = "store")]
+mod sessions;
 mod settings;
 #[cfg(feature = "mcp")]
 mod setup;
@@ -100,6 +109,13 @@ mod setup;
 mod shell_files;
 mod show;
 mod signals;
+#[cfg(feature = "store")]
+mod state;
+#[cfg(feature = "store")]
+mod state_store;
+#[cfg(not(feature = "store"))]
+#[path = "state_store_disabled.rs"]
+mod state_store;
 mod style;
 mod terminal;
 #[cfg(test)]

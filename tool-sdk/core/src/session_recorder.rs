@@ -354,7 +354,7 @@ impl RecordWriter {
     }
 }
 
-#[cfg(all(test, feature = "macros", feature = "testing"))]
+#[cfg(all(test, feature = "macros"))]
 mod tests {
     use std::sync::Arc;
 
@@ -381,6 +381,7 @@ mod tests {
         Output::text(words).display(json!({ "shown": true }))
     }
 
+    #[expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     async fn recorded(calls: &[(&str, Value)]) -> (Arc<MemorySessionStore>, Vec<CallRecord>) {
         let registry = Registry::builder().add(tools![echo_words]).build().unwrap();
         let store = Arc::new(MemorySessionStore::default());

@@ -22,7 +22,7 @@ use super::event_printer::EventPrinter;
 use super::exit::{CommandError, Result};
 use super::settings::Settings;
 use super::terminal::TerminalLock;
-use super::{App, Io, run_loop, style};
+use super::{App, Io, run_loop, state_store, style};
 
 /// Everything that a command needs to make calls.
 pub(super) struct CallEnvironment {
@@ -122,10 +122,12 @@ impl CallEnvironment {
             .new_session()
             .with_client(ClientKind::Cli)
             .with_service(settings.session_settings);
+        let session = state_store::attach_stores(session, settings);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
         let session = readable.attach_to(session).with_service(sandbox);
         let session = with_caller(session, settings, model, pipeline.toolset())?;
         let session = app.prepare_session(session).with_cancel(stop.clone());
+        let pipeline = state_store::record_sessions(pipeline, settings)?;
         Ok(Self {
             pipeline,
             session,

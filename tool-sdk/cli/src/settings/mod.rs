@@ -29,6 +29,8 @@ use tool_sdk_workspace::Workspace;
 pub(super) use self::file::ConfigErrors;
 use self::file::ConfigFile;
 pub(super) use self::file::{HooksConfig, TomlValue};
+#[cfg(feature = "store")]
+pub(super) use self::limits::WrittenDuration;
 pub(super) use self::limits::{CallLimits, limit_options};
 use self::sources::SettingSources;
 use super::exit::{CommandError, Result};
@@ -69,6 +71,8 @@ pub(super) struct Settings {
     pub(super) limits: CallLimits,
     /// The path of the audit log.
     pub(super) audit: Option<PathBuf>,
+    /// Whether the calls of sessions are recorded in the state folder.
+    pub(super) record_sessions: bool,
     /// The sandbox for commands.
     pub(super) sandbox: SandboxPolicy,
     /// The configured MCP servers.
@@ -132,6 +136,11 @@ impl Settings {
         let writable: Option<Vec<_>> =
             writable.map(|folders| folders.iter().map(|it| io.resolve_path(it)).collect());
         let audit = from.path("TOOL_SDK_AUDIT")?.or(config.audit);
+        let record_sessions = levels.iter().any(|it| it.get_flag(args::RECORD_SESSIONS));
+        let record_sessions = match record_sessions {
+            true => Some(true),
+            false => from.switch("TOOL_SDK_RECORD_SESSIONS")?.or(config.record_sessions),
+        };
         let durability = from.variable("TOOL_SDK_DURABLE")?.or(config.durable);
         let one_device = from.switch("TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
         Ok(Self {
@@ -154,6 +163,7 @@ impl Settings {
             hooks: config.hooks.map(|it| it.in_folder(roots.first().unwrap_or(&io.current_dir))),
             limits,
             audit: audit.map(|path| io.resolve_path(path)),
+            record_sessions: record_sessions.unwrap_or(false),
             sandbox,
             servers: config.servers,
             chat: config.chat,

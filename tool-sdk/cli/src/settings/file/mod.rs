@@ -82,6 +82,8 @@ pub(super) struct ConfigFile {
     pub(super) durable: Option<Durability>,
     /// Whether directory walks stay on one file system.
     pub(super) one_device: Option<bool>,
+    /// Whether the calls of sessions are recorded.
+    pub(super) record_sessions: Option<bool>,
     pub(super) limits: FileLimits,
     pub(super) sandbox: Option<sandbox::SandboxMode>,
     pub(super) sandbox_level: Option<sandbox::SandboxLevel>,

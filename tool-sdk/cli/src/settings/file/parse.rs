@@ -33,6 +33,7 @@ const ROOT_KEYS: &[&str] = &[
     "output_lines",
     "output_tokens",
     "outputs_max_age",
+    "record_sessions",
     "rules",
     "safe_commands",
     "sandbox",
@@ -75,6 +76,7 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
         serve: keys.take_value("serve").map(serve::parse_serve_config).unwrap_or_default(),
         durable: keys.parse_word("durable"),
         one_device: keys.read_value("one_device"),
+        record_sessions: keys.read_value("record_sessions"),
         limits: FileLimits {
             call_timeout: keys.read_value("call_timeout"),
             approval_timeout: keys.read_value("approval_timeout"),
@@ -166,6 +168,7 @@ mod tests {
 mode = "strict"
 durable = "never"
 one_device = true
+record_sessions = true
 safe_commands = false
 deny = ["delete", "read(*.env)"]
 allow = ["read"]
@@ -194,16 +197,17 @@ locked = true
         assert_eq!(
             rules,
             [
-                rule("deny delete", "f:6", false),
-                rule("deny read(*.env)", "f:6", false),
-                rule("allow read", "f:7", false),
-                rule("allow run(git *)", "f:9", false),
-                rule("deny edit(path: /etc/*)", "f:14", true),
+                rule("deny delete", "f:7", false),
+                rule("deny read(*.env)", "f:7", false),
+                rule("allow read", "f:8", false),
+                rule("allow run(git *)", "f:10", false),
+                rule("deny edit(path: /etc/*)", "f:15", true),
             ]
         );
         assert!(config.rules.iter().all(|rule| rule.scope == RuleScope::User));
         assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
         assert_eq!((config.durable, config.one_device), (Some(Durability::Never), Some(true)));
+        assert_eq!(config.record_sessions, Some(true));
         assert!(parse_config("", "f").unwrap().rules.is_empty());
     }
 

@@ -1,0 +1,75 @@
+//! The store in the state folder: what sessions get from it, and the commands about it.
+//!
+//! **Invariant:** nothing is created before a tool or a command needs it.
+
+use tool_sdk_core::{
+    MemoryHandle, MemoryOwner, Pipeline, PlanStoreHandle, Redactor, Session, SessionRecorder,
+    ToolError,
+};
+use tool_sdk_store::SqliteStore;
+
+use super::exit::{CommandError, FAILED, Result};
+use super::run_loop;
+use super::settings::Settings;
+
+/// Returns the store in the state folder. Where there is no state folder, each use of it fails.
+pub(super) fn open_store(settings: &Settings) -> SqliteStore {
+    settings.state_dir.clone().map_or_else(SqliteStore::unavailable, SqliteStore::in_folder)
+}
+
+/// Provides memory and plans to a session.
+pub(super) fn attach_stores(session: Session, settings: &Settings) -> Session {
+    let store = open_store(settings);
+    let memory = MemoryHandle::new(store.clone());
+    let memory = match project_of(settings) {
+        Some(project) => memory.with_project(project),
+        None => memory,
+    };
+    let session = session.with_service(memory);
+    match settings.state_dir {
+        Some(_) => session.with_service(PlanStoreHandle::from_store(store)),
+        // A plan is for one session, which can keep it in memory.
+        None => session,
+    }
+}
+
+/// Records the calls of the pipeline if the settings say so.
+pub(super) fn record_sessions(pipeline: Pipeline, settings: &Settings) -> Result<Pipeline> {
+    if !settings.record_sessions {
+        return Ok(pipeline);
+    }
+    if settings.state_dir.is_none() {
+        return Err(no_state_folder());
+    }
+    SessionRecorder::attach(pipeline, open_store(settings), Redactor::from_env())
+        .map_err(|error| CommandError::config(format_args!("cannot record sessions: {error}")))
+}
+
+/// Returns the owner of the notes of the user in this workspace.
+pub(super) fn memory_owner(settings: &Settings) -> MemoryOwner {
+    MemoryOwner { user: None, project: project_of(settings) }
+}
+
+/// Returns the project: the path of the first root, which also identifies the workspace of
+/// approvals.
+fn project_of(settings: &Settings) -> Option<String> {
+    let root = settings.roots.first()?;
+    let real = root.canonicalize().unwrap_or_else(|_| root.clone());
+    Some(real.to_string_lossy().into_owned())
+}
+
+/// Runs a command on the store, on a runtime of its own.
+pub(super) fn with_store<T, F: Future<Output = std::io::Result<T>>>(
+    settings: &Settings,
+    work: impl FnOnce(SqliteStore) -> F,
+) -> Result<T> {
+    if settings.state_dir.is_none() {
+        return Err(no_state_folder());
+    }
+    run_loop::block_on(work(open_store(settings)))?
+        .map_err(|error| CommandError::new(FAILED, ToolError::failed(&error)))
+}
+
+fn no_state_folder() -> CommandError {
+    CommandError::config("there is no state folder").hint("`--state-dir` or HOME sets it")
+}
