@@ -117,6 +117,8 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "mcp_prompt_get",
         "mcp_resource_list",
         "mcp_resource_read",
+        "memory_get",
+        "memory_search",
         "read_file",
         "tool_search",
     ];
@@ -130,7 +132,15 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "write_stdin",
     ];
     assert_eq!(of(RiskClass::Read), read);
-    assert_eq!(of(RiskClass::Write), ["apply_patch", "edit_file", "write_file"]);
+    let write = [
+        "apply_patch",
+        "edit_file",
+        "memory_create",
+        "memory_delete",
+        "memory_update",
+        "write_file",
+    ];
+    assert_eq!(of(RiskClass::Write), write);
     assert_eq!(of(RiskClass::Execute), execute);
 
     // What says nothing may do anything, whatever it is called.

@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{
-    Action, Call, CancellationToken, ErrorKind, EventKind, Mode, Outcome, Pipeline, Registry, Rule,
-    Session, Workspace,
+    Action, Call, CancellationToken, ErrorKind, EventKind, InProcessMemoryStore, MemoryHandle,
+    Mode, NoteDraft, Outcome, Pipeline, Registry, Rule, Session, Workspace,
 };
 
 tool_sdk::link!(tool_std);
@@ -90,7 +91,8 @@ impl SweepHost {
         servers.add(ServerConfig::new("notes", notes).unwrap()).unwrap();
         let session = Session::new("sweep")
             .with_service(Workspace::open([folder.path()]).unwrap())
-            .with_service(servers);
+            .with_service(servers)
+            .with_service(memory_with_note());
         let process = start_process(&session, folder.path());
         Self { pipeline, session, process, _folder: folder }
     }
@@ -98,6 +100,15 @@ impl SweepHost {
     async fn call(&self, call: Call<'_>) -> Outcome {
         self.pipeline.call(&self.session, call).await
     }
+}
+
+/// A memory with the note `kept-note`.
+fn memory_with_note() -> MemoryHandle {
+    let memory = MemoryHandle::new(InProcessMemoryStore::default()).with_project("sweep");
+    let owner = memory.owner_for(&Session::new("sweep"));
+    let draft = NoteDraft { id: Some("kept-note".to_owned()), ..NoteDraft::new("kept") };
+    memory.create_note(&owner, draft).now_or_never().unwrap().unwrap();
+    memory
 }
 
 fn all_tools() -> Registry {
