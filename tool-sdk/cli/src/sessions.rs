@@ -38,18 +38,18 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
     match matches.subcommand() {
         Some(("show", behind)) => show_session(settings, behind, io),
         Some(("export", behind)) => export_session(settings, behind, io),
-        Some((_, behind)) => list_sessions(settings, behind.get_flag(args::JSON), io),
+        Some((_, behind)) => summarize_sessions(settings, behind.get_flag(args::JSON), io),
         None => Err(CommandError::usage("`list`, `show ID` or `export ID` is missing")),
     }
 }
 
-fn list_sessions(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
+fn summarize_sessions(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
     let sessions = with_store(settings, |store| async move {
         // A command that only looks creates no database.
         if store.describe().await?.databases.is_empty() {
             return Ok(Vec::new());
         }
-        store.list_sessions().await
+        store.summarize_sessions().await
     })?;
     if json {
         let entries: Vec<Value> = sessions.iter().map(summary_json).collect();

@@ -149,7 +149,7 @@ pub trait SessionStore: Send + Sync + 'static {
     fn list_events(&self, call: &str) -> impl Future<Output = io::Result<Vec<EventRecord>>> + Send;
 
     /// Returns the sessions that have calls, the one with the last call first.
-    fn list_sessions(&self) -> impl Future<Output = io::Result<Vec<SessionSummary>>> + Send;
+    fn summarize_sessions(&self) -> impl Future<Output = io::Result<Vec<SessionSummary>>> + Send;
 
     /// Removes the calls that started before `time` and their events. Returns how many calls.
     fn remove_calls_before(&self, time: SystemTime)
@@ -185,8 +185,8 @@ impl<S: SessionStore> SessionStore for Arc<S> {
         S::list_events(self, call)
     }
 
-    fn list_sessions(&self) -> impl Future<Output = io::Result<Vec<SessionSummary>>> + Send {
-        S::list_sessions(self)
+    fn summarize_sessions(&self) -> impl Future<Output = io::Result<Vec<SessionSummary>>> + Send {
+        S::summarize_sessions(self)
     }
 
     fn remove_calls_before(
@@ -206,7 +206,7 @@ pub trait DynSessionStore: Send + Sync + 'static {
     fn remove_session<'a>(&'a self, session: &'a str) -> BoxFuture<'a, io::Result<()>>;
     fn save_event(&self, record: EventRecord) -> BoxFuture<'_, io::Result<()>>;
     fn list_events<'a>(&'a self, call: &'a str) -> BoxFuture<'a, io::Result<Vec<EventRecord>>>;
-    fn list_sessions(&self) -> BoxFuture<'_, io::Result<Vec<SessionSummary>>>;
+    fn summarize_sessions(&self) -> BoxFuture<'_, io::Result<Vec<SessionSummary>>>;
     fn remove_calls_before(&self, time: SystemTime) -> BoxFuture<'_, io::Result<u64>>;
 }
 
@@ -235,8 +235,8 @@ impl<S: SessionStore> DynSessionStore for S {
         Box::pin(SessionStore::list_events(self, call))
     }
 
-    fn list_sessions(&self) -> BoxFuture<'_, io::Result<Vec<SessionSummary>>> {
-        Box::pin(SessionStore::list_sessions(self))
+    fn summarize_sessions(&self) -> BoxFuture<'_, io::Result<Vec<SessionSummary>>> {
+        Box::pin(SessionStore::summarize_sessions(self))
     }
 
     fn remove_calls_before(&self, time: SystemTime) -> BoxFuture<'_, io::Result<u64>> {
@@ -332,7 +332,7 @@ impl SessionStore for MemorySessionStore {
         Ok(found.map(|it| it.events.clone()).unwrap_or_default())
     }
 
-    async fn list_sessions(&self) -> io::Result<Vec<SessionSummary>> {
+    async fn summarize_sessions(&self) -> io::Result<Vec<SessionSummary>> {
         let mut sessions: Vec<SessionSummary> = Vec::new();
         for RecordedCall { record, .. } in self.lock_calls().iter() {
             match sessions.iter_mut().find(|it| it.session == record.session) {

@@ -84,7 +84,7 @@ impl SessionStore for SqliteStore {
         Ok(listed.await?)
     }
 
-    async fn list_sessions(&self) -> io::Result<Vec<SessionSummary>> {
+    async fn summarize_sessions(&self) -> io::Result<Vec<SessionSummary>> {
         Ok(self.history.read(select_sessions).await?)
     }
 

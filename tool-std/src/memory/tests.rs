@@ -1,3 +1,5 @@
+//! The memory tools on a memory of their own.
+
 use serde_json::{Value, json};
 use tool_sdk::testing::Harness;
 use tool_sdk::{ErrorKind, InProcessMemoryStore, MemoryHandle, Mode, Rule, Session, tools};

@@ -1,3 +1,5 @@
+//! Embedders, errors and ids of the memory.
+
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,3 +1,5 @@
+//! What the store promises: the checks of the runtime, privacy, copies and limits.
+
 mod migrations;
 mod recovery;
 
