@@ -246,7 +246,9 @@ pub mod event {
 /// A record of every decision and run.
 pub mod audit {
     #[doc(inline)]
-    pub use tool_sdk_core::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
+    pub use tool_sdk_core::{
+        ArgumentEdit, AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink,
+    };
 }
 
 /// The history of calls, and where it is kept.

@@ -47,7 +47,7 @@ mod truncate;
 pub mod __private;
 mod macros;
 
-pub use self::audit::{AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
+pub use self::audit::{ArgumentEdit, AuditAnswer, AuditEvent, AuditLog, AuditRecord, AuditSink};
 pub use self::batch::Batch;
 pub use self::call::{
     ArgumentNote, Call, CallId, Coercion, Leniency, Outcome, RawArgs, Truncation,

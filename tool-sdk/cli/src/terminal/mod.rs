@@ -116,7 +116,10 @@ impl Approver for TerminalApprover {
 }
 
 /// The help at a prompt: answers for one call.
-const ONCE_HELP: &str = "y  run this call, once\n";
+const ONCE_HELP: &str = "\
+y  run this call, once
+c  run it with other arguments, as JSON in one line; one that you leave as shown keeps its value
+";
 /// The help at a prompt: answers for further calls.
 const FAR_HELP: &str = "\
 s  run it, and all calls that the patterns above match, until the program ends
@@ -148,10 +151,10 @@ impl ApprovalDialog<'_> {
     fn read_reply(&self) -> Option<ApprovalResponse> {
         let reaches_far = self.ask.offers_always();
         let offered = if reaches_far {
-            "[y] once  [s] session  [a] always  [e] edit patterns  [n] no  [f] no, with feedback  \
-             [?] help"
+            "[y] once  [c] change arguments  [s] session  [a] always  [e] edit patterns  [n] no  \
+             [f] no, with feedback  [?] help"
         } else {
-            "[y] once  [n] no  [f] no, with feedback  [?] help"
+            "[y] once  [c] change arguments  [n] no  [f] no, with feedback  [?] help"
         };
         let columns = self.console.columns();
         let prompt = prompt_style::style_prompt(&self.ask.prompt().text, columns, self.style);
@@ -164,6 +167,7 @@ impl ApprovalDialog<'_> {
         let patterns = || self.ask.suggestions.clone();
         match line.as_str() {
             "y" | "yes" | "once" => Some(ApprovalResponse::Once),
+            "c" | "change" => self.edit_arguments(),
             "s" | "session" if reaches_far => {
                 Some(ApprovalResponse::Session { patterns: patterns() })
             }
@@ -176,6 +180,25 @@ impl ApprovalDialog<'_> {
                 (!feedback.is_empty()).then_some(ApprovalResponse::RejectWith { feedback })
             }
             _ => None,
+        }
+    }
+
+    /// Reads other arguments, until the tool accepts them.
+    fn edit_arguments(&self) -> Option<ApprovalResponse> {
+        let mut text = "all arguments, as JSON in one line\n> ".to_owned();
+        loop {
+            let line = self.read_line(&text)?;
+            if line.is_empty() {
+                return None;
+            }
+            let checked = match serde_json::from_str(&line) {
+                Ok(arguments) => match self.ask.check_edited_arguments(&arguments) {
+                    Ok(()) => return Some(ApprovalResponse::Edited { arguments }),
+                    Err(faults) => faults.to_string(),
+                },
+                Err(error) => format!("this is not JSON: {error}"),
+            };
+            text = format!("{checked}\n> ");
         }
     }
 

@@ -55,7 +55,7 @@ fn every_row_of_an_argument_has_the_frame_on_a_narrow_terminal() {
     let setting = TestCli { console: Some(Arc::clone(&console)), ..TestCli::default() };
     setting.run(&["call", "kinds", "--text", &text]);
     let shown = console.shown();
-    let offered = shown.find("[y] once  [n] no").or_else(|| shown.find("[y] once  [s]")).unwrap();
+    let offered = shown.find("[y] once  [c]").unwrap();
     for row in shown[..offered].lines() {
         assert!(row.chars().count() < usize::from(columns), "{row}");
         for imitated in ["tool echo", "[y] once", "\u{2502}"] {
@@ -94,6 +94,19 @@ fn patterns_can_be_edited() {
     check(&["e", "*", "", "s"], 0);
     check(&["e", "*", "", "a"], 0);
     for no in [&["e"][..], &["e", ""], &["e", "*"], &["e", "*", ""], &["e", "*", "", "y"]] {
+        check(no, 3);
+    }
+}
+
+// The tool's own words say what is wrong with edited arguments; an empty line is a denial.
+#[test]
+fn arguments_can_be_changed_until_they_are_valid() {
+    let lines = ["c", "{", r#"{"text": 5}"#, r#"{"text": "mine"}"#];
+    let (ran, shown) = answer(&lines, &["call", "kinds", "--text", "theirs"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("mine") && !ran.out.contains("theirs"), "{}", ran.out);
+    assert!(shown.contains("this is not JSON") && shown.contains("must be a string"), "{shown}");
+    for no in [&["c"][..], &["c", ""], &["c", "{", ""]] {
         check(no, 3);
     }
 }

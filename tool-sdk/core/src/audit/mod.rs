@@ -117,12 +117,41 @@ pub struct AuditRecord<'a> {
     /// The hooks that changed the arguments, one for each change, in order.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub changed_by: &'a [String],
+    /// How a person edited the arguments before approving the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edited: Option<&'a ArgumentEdit>,
     /// What happened.
     #[serde(flatten)]
     pub event: AuditEvent<'a>,
     /// All versions of the call's arguments as text. Their secrets are redacted in the record.
     #[serde(skip)]
     pub(crate) argument_texts: &'a [&'a str],
+}
+
+/// How a person edited the arguments of a call before approving it. Sensitive values are masked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ArgumentEdit {
+    /// The person, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// The arguments that were shown.
+    pub from: Value,
+    /// The arguments that were approved.
+    pub to: Value,
+}
+
+impl ArgumentEdit {
+    /// Returns what the model reads with the result.
+    pub(crate) fn describe(&self) -> String {
+        /// Longer arguments are not repeated.
+        const MAX_BYTES: usize = 2000;
+        let edited = "The user edited the arguments of this call";
+        match self.to.to_string() {
+            text if text.len() <= MAX_BYTES => format!("{edited}; it ran with {text}"),
+            _ => format!("{edited} before it ran."),
+        }
+    }
 }
 
 /// What happened to a call.
@@ -199,6 +228,7 @@ impl<'a> AuditRecord<'a> {
             permission: definition.permission(),
             fingerprint,
             changed_by: &[],
+            edited: None,
             event,
             argument_texts: &[],
         }

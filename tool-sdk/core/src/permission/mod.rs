@@ -25,7 +25,8 @@ pub use self::approval::{
 };
 pub use self::approval::{ApprovalInternals, CallRewrite, HookObserver};
 pub(crate) use self::approval::{
-    ApprovalOutcome, ClaimedApproval, PendingAnswer, PendingApprovals, ResponseApplication,
+    ApprovalOutcome, ClaimedApproval, EditableCall, PendingAnswer, PendingApprovals,
+    ResponseApplication,
 };
 pub(crate) use self::argument_lookup::ArgumentLookup;
 pub(crate) use self::config::deserialize_profile_rules;

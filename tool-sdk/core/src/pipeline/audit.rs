@@ -149,6 +149,7 @@ impl Invocation<'_> {
             AuditRecord::new(self.session, self.definition(), &self.origin.id, fingerprint, what)
                 .with_origin(&self.origin);
         record.changed_by = &self.rewritten_by;
+        record.edited = self.edit.as_ref();
         record.argument_texts = &arguments;
         audit::write_record(&**audit, &record)
     }

@@ -45,10 +45,10 @@ impl Invocation<'_> {
                     self.unless_cancelled(asking).await?
                 }
             };
-            // A hook may rewrite the call instead of answering; then the new call is authorized.
-            let Some(change) = result.rewrite.take() else { break result };
+            // A hook may rewrite the call, and a person edit it; then the new call is authorized.
+            let Some(change) = result.change.take() else { break result };
             self.enter_stage("before_hooks");
-            self.apply_rewrite(change, call).await?;
+            self.apply_change(change, call).await?;
         };
         if let Some(reason) = halted {
             self.metadata.halt_reason = Some(reason);
@@ -99,6 +99,7 @@ impl Invocation<'_> {
             call.original = None;
             call.overrides.clear();
             call.is_rewrite_used = true;
+            call.edit = None;
             self.authorize(call).await?;
         }
         Ok(())

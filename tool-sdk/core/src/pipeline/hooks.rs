@@ -12,10 +12,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::approval::{ApprovedEdit, CallChange};
 use super::execute::{ContainedFuture, cancelled_error};
 use super::inner::PipelineInner;
 use super::invocation::{DecodedCall, Invocation, wait_for_cancellation};
 use super::truncate;
+use crate::audit::ArgumentEdit;
 use crate::call::{Call, CallId, CallOrigin, Outcome, RawArgs};
 use crate::content::Output;
 use crate::context::Session;
@@ -28,7 +30,7 @@ use crate::hook::{
 use crate::name::ToolName;
 use crate::permission::{Action, CallRewrite, DecisionSource, Mode, PolicyOverride};
 use crate::tool::ExternalArgNames;
-use crate::tool::{Definition, Tool, ToolLabel};
+use crate::tool::{Definition, PreparedCall, Tool, ToolLabel};
 
 type HookResult<T> = Result<T, ToolError>;
 
@@ -124,14 +126,14 @@ impl Invocation<'_> {
         Ok(Next::Continue)
     }
 
-    /// Applies a rewrite that a hook made in place of an answer to an approval request, and lets
-    /// the before-hooks see the new call.
-    pub(super) async fn apply_rewrite(
+    /// Applies a change that an approval request led to, and lets the before-hooks see the new
+    /// call.
+    pub(super) async fn apply_change(
         &mut self,
-        change: CallRewrite,
+        change: CallChange,
         call: &mut DecodedCall,
     ) -> HookResult<()> {
-        let result = self.rewrite_and_consult(change, call).await;
+        let result = self.change_and_consult(change, call).await;
         if let Err(error) = result {
             return Err(self.record_refusal(&*call.prepared, error));
         }
@@ -139,12 +141,24 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    async fn rewrite_and_consult(
+    async fn change_and_consult(
         &mut self,
-        change: CallRewrite,
+        change: CallChange,
         call: &mut DecodedCall,
     ) -> HookResult<()> {
-        let CallRewrite { patch, hook: by, hook_names: changers, policy_override } = change;
+        call.overrides.retain(|decided| decided.source != DecisionSource::Loop);
+        match change {
+            CallChange::Rewrite(rewrite) => self.apply_rewrite(rewrite, call)?,
+            CallChange::Edit(edit) => self.apply_edit(edit, call)?,
+        }
+        self.reset_loop_guard();
+        self.check_cancelled()?;
+        self.consult_hooks(call).await
+    }
+
+    /// Applies a rewrite that a hook made in place of an answer.
+    fn apply_rewrite(&mut self, rewrite: CallRewrite, call: &mut DecodedCall) -> HookResult<()> {
+        let CallRewrite { patch, hook: by, hook_names: changers, policy_override } = rewrite;
         let mut arguments: Map<String, Value> =
             serde_json::from_str(self.arguments()).map_err(|error| {
                 let message = format!("the hook `{by}` changed arguments that are no object");
@@ -152,18 +166,26 @@ impl Invocation<'_> {
             })?;
         arguments.extend(patch);
         self.rewrite_call(Value::Object(arguments).to_string(), &by, changers, call)?;
-        self.reset_loop_guard();
         call.is_rewrite_used = true;
-        call.overrides.retain(|decided| decided.source != DecisionSource::Loop);
         if let Some(policy_override) = policy_override {
             call.add_override(policy_override);
         }
-        self.check_cancelled()?;
-        self.consult_hooks(call).await
+        Ok(())
     }
 
-    /// Replaces the call with one of other arguments. Earlier hooks allowed another call, so what
-    /// they allowed is void.
+    /// Applies the arguments with which a person approved the call.
+    fn apply_edit(&mut self, edit: ApprovedEdit, call: &mut DecodedCall) -> HookResult<()> {
+        self.rewritten = Some(edit.arguments.clone());
+        let edited = self.decode_args()?;
+        self.replace_call(edited, call);
+        // Of several edits, the first one started from what the model sent.
+        let from = self.edit.take().map_or_else(|| edit.audit.from.clone(), |first| first.from);
+        self.edit = Some(ArgumentEdit { from, ..edit.audit.clone() });
+        call.edit = Some(edit);
+        Ok(())
+    }
+
+    /// Replaces the call with one whose arguments a hook wrote.
     fn rewrite_call(
         &mut self,
         arguments: String,
@@ -177,10 +199,16 @@ impl Invocation<'_> {
             let message = format!("the hook `{hook}` changed the arguments to invalid ones: {why}");
             ToolError::denied(message).source(error)
         })?;
-        call.overrides.retain(|decided| decided.action != Action::Allow);
-        let before = std::mem::replace(&mut call.prepared, rewritten);
-        call.original.get_or_insert(before);
+        self.replace_call(rewritten, call);
         Ok(())
+    }
+
+    /// Replaces the call with one of other arguments. Earlier hooks allowed another call, so what
+    /// they allowed is void.
+    fn replace_call(&self, changed: Box<dyn PreparedCall>, call: &mut DecodedCall) {
+        call.overrides.retain(|decided| decided.action != Action::Allow);
+        let before = std::mem::replace(&mut call.prepared, changed);
+        call.original.get_or_insert(before);
     }
 
     /// Runs the after-hooks, which see the result and may change it, in the order of their
@@ -191,7 +219,12 @@ impl Invocation<'_> {
         &mut self,
         mut result: Result<Output, ToolError>,
     ) -> Result<Output, ToolError> {
-        if !self.has_run || !self.has_hooks() {
+        if !self.has_run {
+            return result;
+        }
+        self.hook_context.extend(self.edit.as_ref().map(ArgumentEdit::describe));
+        if !self.has_hooks() {
+            append_context(&std::mem::take(&mut self.hook_context), &mut result);
             return result;
         }
         self.enter_stage("after_hooks");

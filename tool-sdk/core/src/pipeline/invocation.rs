@@ -13,11 +13,13 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Span;
 
+use super::approval::ApprovedEdit;
 use super::execute::{cancelled_error, catch_panic};
 use super::inner::PipelineInner;
 use super::loop_guard::LoopTicket;
 use super::trace;
 use super::unknown_tool::UnknownTool;
+use crate::audit::ArgumentEdit;
 use crate::call::{Call, CallOrigin, LazyCancelToken, Outcome, OutcomeMetadata, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
@@ -48,10 +50,12 @@ pub(super) struct Invocation<'a> {
     /// Whether rules or the mode allowed the call, without an approval.
     pub(super) is_unprompted: bool,
     pub(super) has_run: bool,
-    /// The arguments, where a hook rewrote them.
+    /// The arguments, where a hook rewrote or a person edited them.
     pub(super) rewritten: Option<RawArgs<'static>>,
     /// The hooks that rewrote the arguments, for the audit log.
     pub(super) rewritten_by: Vec<String>,
+    /// How a person edited the arguments before approving the call.
+    pub(super) edit: Option<ArgumentEdit>,
     /// What hooks add to the result for the model.
     pub(super) hook_context: Vec<String>,
     /// The fingerprint in the audit log.
@@ -71,11 +75,13 @@ pub(super) struct DecodedCall {
     pub(super) overrides: Vec<PolicyOverride>,
     /// Whether a hook may no longer rewrite the call instead of answering an approval request.
     pub(super) is_rewrite_used: bool,
+    /// The arguments with which a person approved the call.
+    pub(super) edit: Option<ApprovedEdit>,
 }
 
 impl DecodedCall {
     fn new(prepared: Box<dyn PreparedCall>) -> Self {
-        Self { prepared, original: None, overrides: Vec::new(), is_rewrite_used: false }
+        Self { prepared, original: None, overrides: Vec::new(), is_rewrite_used: false, edit: None }
     }
 
     /// Adds a decision of a hook or the loop guard, once.
@@ -124,6 +130,7 @@ impl<'a> Invocation<'a> {
             has_run: false,
             rewritten: None,
             rewritten_by: Vec::new(),
+            edit: None,
             hook_context: Vec::new(),
             audit_fingerprint: None,
             approved_fingerprint: None,

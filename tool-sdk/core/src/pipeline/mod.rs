@@ -214,15 +214,31 @@ impl Pipeline {
     /// # Errors
     ///
     /// Fails when there is no such open request, when it is about another call than the one that
-    /// was shown, or when the answer reaches further than was offered. An open request stays open
-    /// then.
+    /// was shown, when the answer reaches further than was offered, or when its edited arguments
+    /// are invalid. An open request stays open then.
     pub async fn respond(
         &self,
         ask: &ApprovalId,
         shown: &str,
         reply: ApprovalResponse,
     ) -> Result<(), ApprovalResponseError> {
-        approval::apply_response(&self.inner, ask, shown, reply).await
+        approval::apply_response(&self.inner, ask, shown, reply, None).await
+    }
+
+    /// Like [`respond`](Self::respond), for `who`. An answer that does not count leaves the request without a responder.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`respond`](Self::respond).
+    #[doc(hidden)]
+    pub async fn respond_as(
+        &self,
+        ask: &ApprovalId,
+        shown: &str,
+        reply: ApprovalResponse,
+        who: &str,
+    ) -> Result<(), ApprovalResponseError> {
+        approval::apply_response(&self.inner, ask, shown, reply, Some(who)).await
     }
 
     /// Returns the grants that hold until the session ends, the oldest first. Grants for always are

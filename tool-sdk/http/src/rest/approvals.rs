@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tool_sdk_core::{ApprovalRequest, ApprovalResponse, ApprovalResponseError, ErrorKind};
 
 use super::caller::ApprovalCaller;
@@ -56,6 +57,8 @@ pub(super) struct ApprovalAnswerBody {
     reply: ReplyWord,
     /// The fingerprint of the call that was shown.
     fingerprint: String,
+    /// Other arguments, all of them, for `once`.
+    arguments: Option<Value>,
     /// The patterns to grant, for `session` and `always`.
     patterns: Option<Vec<String>>,
     /// The text for the model, for `reject`.
@@ -79,6 +82,9 @@ impl ApprovalAnswerBody {
             let error = "`patterns` belongs to `session` and `always`";
             return Err(ProblemDetails::bad_request(error));
         }
+        if self.arguments.is_some() && self.reply != ReplyWord::Once {
+            return Err(ProblemDetails::bad_request("`arguments` belongs to `once`"));
+        }
         if self.feedback.is_some() && self.reply != ReplyWord::Reject {
             return Err(ProblemDetails::bad_request("`feedback` belongs to `reject`"));
         }
@@ -91,7 +97,10 @@ impl ApprovalAnswerBody {
             }
         };
         Ok(match self.reply {
-            ReplyWord::Once => ApprovalResponse::Once,
+            ReplyWord::Once => match &self.arguments {
+                Some(arguments) => ApprovalResponse::Edited { arguments: arguments.clone() },
+                None => ApprovalResponse::Once,
+            },
             ReplyWord::Session => ApprovalResponse::Session { patterns: patterns()? },
             ReplyWord::Always => ApprovalResponse::Always { patterns: patterns()? },
             ReplyWord::Reject => match &self.feedback {
@@ -111,8 +120,9 @@ pub(super) async fn answer_approval(
 ) -> Result<StatusCode, ProblemDetails> {
     let response = answer.to_response()?;
     let request = service.find_approval(&id, &caller)?;
-    request.set_responder(caller.0.user().unwrap_or("http").to_owned());
-    let answered = service.pipeline.respond(&request.id, &answer.fingerprint, response).await;
+    let who = caller.0.user().unwrap_or("http");
+    let shown = &answer.fingerprint;
+    let answered = service.pipeline.respond_as(&request.id, shown, response, who).await;
     answered.map(|()| StatusCode::NO_CONTENT).map_err(|error| response_problem(&error))
 }
 
@@ -147,6 +157,10 @@ fn response_problem(error: &ApprovalResponseError) -> ProblemDetails {
         ApprovalResponseError::FingerprintMismatch(_) => {
             ProblemDetails::conflict("the fingerprint is that of another call")
                 .suggest("review the request again and send its `fingerprint`")
+        }
+        ApprovalResponseError::InvalidArguments { faults, .. } => {
+            ProblemDetails::from_error(&faults.clone().into())
+                .suggest("send all arguments of the call; the request is still open")
         }
         other => {
             let status = StatusCode::UNPROCESSABLE_ENTITY;

@@ -291,6 +291,7 @@ fn shared_schemas() -> Map<String, Value> {
         "properties": {
             "reply": { "type": "string", "enum": ["once", "session", "always", "reject"] },
             "fingerprint": string,
+            "arguments": { "type": "object", "description": "Other arguments, for `once`." },
             "patterns": { "type": "array", "items": string },
             "feedback": string,
         },

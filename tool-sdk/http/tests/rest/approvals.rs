@@ -89,6 +89,36 @@ async fn an_approval_for_the_session_covers_its_next_calls() {
     write(&server, "w").session(&session).send().await.expect(200);
 }
 
+// The edited call is validated before the request ends, and is the one that runs.
+#[tokio::test]
+async fn a_call_is_approved_with_edited_arguments() {
+    let server = TestServer::start_with_approvals().await;
+    let (called, ()) = tokio::join!(write(&server, "w").send(), async {
+        let request = wait_for_request(&server, PERSON).await;
+        let edited = |arguments: Value| json!({ "reply": "once", "arguments": arguments });
+        let wrong = answer(&server, PERSON, &request, edited(json!({ "word": 5 }))).await;
+        let problem = wrong.expect(400).json();
+        assert_eq!(
+            (&problem["category"], &problem["faults"][0]["pointer"]),
+            (&json!("invalid_args"), &json!("/word"))
+        );
+        assert!(problem["detail"].as_str().unwrap().contains("still open"), "{problem}");
+        answer(&server, PERSON, &request, edited(json!([]))).await.expect(400);
+        let mut far = edited(json!({ "word": "mine" }));
+        far["reply"] = json!("session");
+        answer(&server, PERSON, &request, far).await.expect(400);
+        let path = format!("/v1/approvals/{}", request["id"].as_str().unwrap());
+        let mut stale = edited(json!({ "word": "mine" }));
+        stale["fingerprint"] = json!("0123");
+        server.post(&path, &stale).token(PERSON).send().await.expect(409);
+        assert_eq!(open_requests(&server, PERSON).await.len(), 1);
+        let right = edited(json!({ "word": "mine" }));
+        answer(&server, PERSON, &request, right).await.expect(204);
+    });
+    let text = called.expect(200).json()["text"].as_str().unwrap().to_owned();
+    assert!(text.starts_with("mine #1") && text.contains("edited the arguments"), "{text}");
+}
+
 // Without a person who could answer, the denial says how to allow the call.
 #[tokio::test]
 async fn a_call_is_denied_at_once_when_no_person_can_answer() {

@@ -4,6 +4,7 @@
 //! [`Approver`] shows it and answers; [`ApprovalResponse`] says how far the answer reaches.
 
 mod approvers;
+mod edit;
 mod pending;
 mod request;
 
@@ -11,6 +12,7 @@ pub use self::approvers::unanswered_response;
 pub use self::approvers::{
     ApprovalReceiver, ApprovalSender, PendingRequest, ScriptedApprover, approval_channel,
 };
+pub(crate) use self::edit::EditableCall;
 pub use self::pending::ApprovalResponseError;
 pub(crate) use self::pending::{
     ApprovalOutcome, ClaimedApproval, PendingAnswer, PendingApprovals, ResponseApplication,

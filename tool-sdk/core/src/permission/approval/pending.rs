@@ -16,8 +16,11 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use serde_json::Value;
+
 use super::{ApprovalId, ApprovalRequest, ApprovalResponse, Approver};
 use crate::context::Session;
+use crate::tool::InvalidArgs;
 
 /// How an approval request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +97,15 @@ pub enum ApprovalResponseError {
         ask: ApprovalId,
         /// The name of the answer.
         reply: &'static str,
+    },
+    /// The tool does not accept the edited arguments.
+    #[error("the edited arguments for the approval request `{ask}` are invalid: {faults}")]
+    InvalidArguments {
+        /// The id of the request.
+        ask: ApprovalId,
+        /// What is wrong with them.
+        #[source]
+        faults: InvalidArgs,
     },
 }
 
@@ -238,6 +250,27 @@ impl PendingApprovals {
             outcome: entry.outcome.subscribe(),
             is_joined: joined,
         }
+    }
+
+    /// Checks the edited arguments of an answer; the request stays open.
+    pub(crate) fn check_edit(
+        &self,
+        id: &ApprovalId,
+        shown: &str,
+        arguments: &Value,
+    ) -> Result<(), ApprovalResponseError> {
+        let open = self.open_requests();
+        // `claim` has the error of a request that is not open.
+        let Some(request) = open.iter().find(|it| it.id == *id) else { return Ok(()) };
+        if request.fingerprint != shown {
+            return Err(ApprovalResponseError::FingerprintMismatch(id.clone()));
+        }
+        let Some(call) = request.internals.editable() else {
+            return Err(ApprovalResponseError::NotOffered { ask: id.clone(), reply: "edited" });
+        };
+        let checked = call.edit(arguments).map(drop);
+        checked
+            .map_err(|faults| ApprovalResponseError::InvalidArguments { ask: id.clone(), faults })
     }
 
     /// Removes a request from the table, so that no other answer counts.

@@ -16,7 +16,9 @@ use crate::name::ToolName;
 use crate::permission::{DecisionSource, Grantee, Mode, PolicyOverride, Rule};
 use crate::risk::Risk;
 use crate::tool::ExternalArgNames;
-use crate::tool::{Resource, ToolDisplay, ToolSource};
+use crate::tool::{InvalidArgs, Resource, ToolDisplay, ToolSource};
+
+use super::EditableCall;
 
 /// The id of an approval request: 128 random bits, so that only a client that was shown the request
 /// can answer it.
@@ -158,6 +160,23 @@ impl ApprovalRequest {
         self.internals.responder.get_or_init(|| who.into());
     }
 
+    /// Checks arguments for [`ApprovalResponse::Edited`], so that a user interface can show what is
+    /// wrong with them.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the tool does not accept the arguments, and when those of this request cannot be
+    /// edited.
+    pub fn check_edited_arguments(&self, arguments: &Value) -> Result<(), InvalidArgs> {
+        match &self.internals.editable {
+            Some(call) => call.edit(arguments).map(drop),
+            None => Err(InvalidArgs::new(
+                self.tool.as_str().to_owned(),
+                "the arguments of this request cannot be edited",
+            )),
+        }
+    }
+
     /// Returns who answered, when the approver said so.
     #[must_use]
     pub fn responder(&self) -> Option<&str> {
@@ -185,6 +204,8 @@ pub struct ApprovalInternals {
     can_hook_rewrite: bool,
     /// How a hook rewrote the call, shared by all copies of the request.
     rewrite: Arc<OnceLock<CallRewrite>>,
+    /// The call, when its arguments may be edited.
+    editable: Option<Arc<EditableCall>>,
 }
 
 /// How a hook rewrites the call of an approval request.
@@ -230,6 +251,16 @@ impl ApprovalInternals {
     /// Sets whether a hook may rewrite the call; the new call is authorized again.
     pub(crate) fn with_hook_rewrite(self, is_changeable: bool) -> Self {
         Self { can_hook_rewrite: is_changeable, ..self }
+    }
+
+    /// Sets the call whose arguments may be edited.
+    pub(crate) fn with_editable(self, call: EditableCall) -> Self {
+        Self { editable: Some(Arc::new(call)), ..self }
+    }
+
+    /// Returns the call, when its arguments may be edited.
+    pub(crate) fn editable(&self) -> Option<&EditableCall> {
+        self.editable.as_deref()
     }
 
     /// Sets how a hook rewrites the call; returns the response to the original call, or `None` when
@@ -314,6 +345,14 @@ mod millis {
 pub enum ApprovalResponse {
     /// Approves this call.
     Once,
+    /// Approves this call with other arguments. They are validated before the request ends, and
+    /// the new call is judged again: a denial is final, and a call that turns out to be dangerous
+    /// is asked about again.
+    Edited {
+        /// All arguments, as an object. One that is as the request shows it keeps its value, so
+        /// that a masked one need not be known.
+        arguments: Value,
+    },
     /// Approves this call, and what these patterns match for the rest of the session.
     Session {
         /// The granted patterns: the suggestions, or the user's own version of them.
@@ -337,7 +376,10 @@ impl ApprovalResponse {
     /// Whether the call may run.
     #[must_use]
     pub const fn is_approval(&self) -> bool {
-        matches!(self, Self::Once | Self::Session { .. } | Self::Always { .. })
+        matches!(
+            self,
+            Self::Once | Self::Edited { .. } | Self::Session { .. } | Self::Always { .. }
+        )
     }
 
     /// Whether the response grants patterns, at least one of which is not blank.
@@ -346,15 +388,16 @@ impl ApprovalResponse {
             Self::Session { patterns } | Self::Always { patterns } => {
                 patterns.iter().any(|pattern| !pattern.trim().is_empty())
             }
-            Self::Once | Self::Reject | Self::RejectWith { .. } => false,
+            Self::Once | Self::Edited { .. } | Self::Reject | Self::RejectWith { .. } => false,
         }
     }
 
-    /// Returns `once`, `session`, `always`, `reject` or `reject_with`.
+    /// Returns `once`, `edited`, `session`, `always`, `reject` or `reject_with`.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Once => "once",
+            Self::Edited { .. } => "edited",
             Self::Session { .. } => "session",
             Self::Always { .. } => "always",
             Self::Reject => "reject",

@@ -6,6 +6,7 @@
 //! **Invariant:** no answer, a panic of the approver and an expired request are denials.
 
 mod approver;
+mod edit;
 mod pending;
 mod request;
 mod response;
@@ -13,6 +14,7 @@ mod response;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub(super) use self::edit::ApprovedEdit;
 pub(super) use self::pending::PendingApproval;
 pub(super) use self::request::new_request_id;
 pub(super) use self::response::apply_response;
@@ -32,8 +34,8 @@ use crate::scheduler::{BatchStopReason, Scheduler};
 pub(super) struct ApprovalResult {
     pub(super) decision: Decision,
     pub(super) answer: Option<ApprovalAnswer>,
-    /// How a hook rewrites the call instead of answering; the new call is not decided yet.
-    pub(super) rewrite: Option<CallRewrite>,
+    /// The arguments of the call that takes its place, which is not decided yet.
+    pub(super) change: Option<CallChange>,
     /// Why the model's turn ends, when a hook that answered said so.
     pub(super) halt_reason: Option<String>,
 }
@@ -41,8 +43,16 @@ pub(super) struct ApprovalResult {
 impl ApprovalResult {
     /// Returns the result when no request is needed.
     pub(super) fn without_prompt(decision: Decision) -> Self {
-        Self { decision, answer: None, rewrite: None, halt_reason: None }
+        Self { decision, answer: None, change: None, halt_reason: None }
     }
+}
+
+/// Why a call is judged again.
+pub(super) enum CallChange {
+    /// A hook rewrote the call instead of answering.
+    Rewrite(CallRewrite),
+    /// A person approved the call with other arguments.
+    Edit(ApprovedEdit),
 }
 
 /// The answer to a request, and who gave it, where that is known.
@@ -86,7 +96,8 @@ pub(super) async fn request_approval(
 ) -> Result<ApprovalResult, ToolError> {
     let (inner, session) = (invocation.inner, invocation.session);
     let scheduler = invocation.scheduler;
-    let Some(approver) = inner.approver_of(session) else {
+    let edited = call.edit.as_ref().and_then(|edit| edit.approver(invocation, call));
+    let Some(approver) = edited.or_else(|| inner.approver_of(session)) else {
         return Ok(ApprovalResult::without_prompt(decision.without_approver()));
     };
     if let Some(reason) = scheduler.and_then(Scheduler::stop_reason) {
@@ -119,7 +130,7 @@ pub(super) async fn request_approval(
     });
     let is_rewrite =
         matches!(end, RequestEnd::Ended(ApprovalOutcome::Superseded)) && !call.is_rewrite_used;
-    let change = request.internals.rewrite().filter(|_| is_rewrite).cloned();
+    let rewrite = request.internals.rewrite().filter(|_| is_rewrite).cloned();
     let halted = request.internals.halt_reason().map(str::to_owned);
     let (decision, answer) = match end {
         RequestEnd::Ended(settled) => {
@@ -128,7 +139,17 @@ pub(super) async fn request_approval(
         RequestEnd::Stopped(reason) => (stopped(decision, reason), None),
         RequestEnd::Decided(now) => (now, None),
     };
-    Ok(ApprovalResult { decision, answer, rewrite: change, halt_reason: halted })
+    let change = match (rewrite, &answer) {
+        (Some(rewrite), _) => Some(CallChange::Rewrite(rewrite)),
+        (None, Some(ApprovalAnswer { response: ApprovalResponse::Edited { arguments }, .. }))
+            if decision.action == Action::Allow =>
+        {
+            let edit = ApprovedEdit::new(invocation, &request, arguments);
+            Some(CallChange::Edit(edit.map_err(ToolError::from)?))
+        }
+        _ => None,
+    };
+    Ok(ApprovalResult { decision, answer, change, halt_reason: halted })
 }
 
 fn stopped(decision: Decision, reason: BatchStopReason) -> Decision {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::permission::{
-    Action, ApprovalId, ApprovalInternals, ApprovalRequest, Decision, DecisionSource,
+    Action, ApprovalId, ApprovalInternals, ApprovalRequest, Decision, DecisionSource, EditableCall,
 };
 use crate::pipeline::authorize::{can_hook_allow, grantees};
 use crate::pipeline::hook_observer::EventHookObserver;
@@ -35,6 +35,8 @@ pub(super) fn make_request(
         &definition.name,
         &invocation.origin,
     );
+    let arguments = display.mask_arguments(invocation.arguments());
+    let editable = EditableCall::new(&invocation.tool, invocation.raw_args(), &arguments);
     let mut ask = ApprovalRequest {
         id: new_request_id()?,
         call: invocation.origin.id.clone(),
@@ -48,7 +50,7 @@ pub(super) fn make_request(
             [one] => one.permission.clone(),
             _ => definition.permission().to_owned(),
         },
-        arguments: display.mask_arguments(invocation.arguments()),
+        arguments,
         original: original.then(|| display.mask_arguments(invocation.call.arguments.text())),
         summary: invocation.summarize(prepared),
         subjects: decision.subjects.clone(),
@@ -56,7 +58,8 @@ pub(super) fn make_request(
         internals: ApprovalInternals::new(&definition.aliases, witness)
             .with_origin(&invocation.origin)
             .with_hook_approval(can_hook_allow(invocation, call, cx))
-            .with_hook_rewrite(!call.is_rewrite_used),
+            .with_hook_rewrite(!call.is_rewrite_used)
+            .with_editable(editable),
         suggestions: suggested_patterns(invocation, call, decision, cx, &[]),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),

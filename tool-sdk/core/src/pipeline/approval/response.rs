@@ -26,7 +26,7 @@ pub(super) fn response_handler(
                         .finish_request(&request.id, ApprovalOutcome::Superseded);
                 }
                 Some(response) => {
-                    apply_response(&inner, &request.id, &request.fingerprint, response).await
+                    apply_response(&inner, &request.id, &request.fingerprint, response, None).await
                 }
                 // A panic of the approver is a rejection.
                 None => {
@@ -37,7 +37,10 @@ pub(super) fn response_handler(
             };
             match counted {
                 Ok(()) => {}
-                Err(error @ ApprovalResponseError::NotOffered { .. }) => {
+                Err(
+                    error @ (ApprovalResponseError::NotOffered { .. }
+                    | ApprovalResponseError::InvalidArguments { .. }),
+                ) => {
                     let message = format!("an answer was not accepted: {error}");
                     inner.warn(&session, &request.tool, &request.origin(), message);
                     inner
@@ -59,8 +62,15 @@ pub(crate) async fn apply_response(
     id: &ApprovalId,
     shown: &str,
     response: ApprovalResponse,
+    who: Option<&str>,
 ) -> Result<(), ApprovalResponseError> {
+    if let ApprovalResponse::Edited { arguments } = &response {
+        inner.pending_approvals.check_edit(id, shown, arguments)?;
+    }
     let taken = inner.pending_approvals.claim(id, shown, &response)?;
+    if let Some(who) = who {
+        taken.request().set_responder(who.to_owned());
+    }
     let grants = |patterns: &[String]| {
         let to = &taken.request().grantees;
         patterns
@@ -81,7 +91,9 @@ pub(crate) async fn apply_response(
             store_grants(inner, &taken, grants(patterns)).await
         }
         ApprovalResponse::Reject => inner.pending_approvals.reject_session(taken.session()),
-        ApprovalResponse::Once | ApprovalResponse::RejectWith { .. } => {}
+        ApprovalResponse::Once
+        | ApprovalResponse::Edited { .. }
+        | ApprovalResponse::RejectWith { .. } => {}
     }
     taken.finish(ApprovalOutcome::Response(response));
     Ok(())
