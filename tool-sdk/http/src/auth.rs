@@ -21,7 +21,18 @@ use super::token::TokenDigest;
 use super::{HttpOptions, Token, TokenIdentity, TokenScope, TokenScopes, TokenVerifier};
 
 /// The headers that a script may send; those that begin with `mcp-` belong to the protocol.
-const REQUEST_HEADERS: [&str; 4] = ["accept", "authorization", "content-type", "last-event-id"];
+const REQUEST_HEADERS: [&str; 10] = [
+    "accept",
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "last-event-id",
+    "prefer",
+    "project-id",
+    "session-id",
+    "traceparent",
+    "x-request-id",
+];
 
 /// Who sends a request; `None` for the owner of the server.
 pub(super) type PrincipalKey = Option<Arc<Principal>>;
@@ -189,6 +200,12 @@ impl Authenticator {
             Some(caller) => Some(caller.clone()),
             None => Some(HttpCaller::new(self.verifier.as_ref()?.verify_token(token.trim())?)),
         }
+    }
+
+    /// Whether the token of an earlier request is still that of `caller`.
+    #[cfg(feature = "rest")]
+    pub(super) fn is_caller(&self, headers: &HeaderMap, caller: &HttpCaller) -> bool {
+        self.find_caller(headers).is_some_and(|it| it == *caller)
     }
 
     /// Whether a bearer of another token may answer the approval requests of `principal`.

@@ -125,6 +125,13 @@ impl ConnectionSlot {
         self.evicted.cancelled().await;
     }
 
+    /// Marks the connection as busy until the guard is dropped.
+    #[cfg(feature = "rest")]
+    pub(super) fn start_running(self: Arc<Self>) -> impl Send + use<> {
+        self.activity.is_running.store(true, Ordering::Relaxed);
+        RunningGuard(self)
+    }
+
     /// Marks a request as running as soon as its body is read.
     pub(super) fn track_request(self: &Arc<Self>, request: Request<Body>) -> Request<Body> {
         let slot = Arc::clone(self);

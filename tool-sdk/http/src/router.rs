@@ -21,7 +21,12 @@ const MCP_PATH: &str = "/mcp";
 /// How long a browser need not repeat a preflight request.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 /// What a script may read beside the headers that every script may.
-const EXPOSED_HEADERS: [HeaderName; 3] = [
+const EXPOSED_HEADERS: [HeaderName; 8] = [
+    HeaderName::from_static("call-id"),
+    header::LOCATION,
+    header::RETRY_AFTER,
+    HeaderName::from_static("preference-applied"),
+    HeaderName::from_static("x-request-id"),
     HeaderName::from_static("mcp-protocol-version"),
     HeaderName::from_static("mcp-session-id"),
     WWW_AUTHENTICATE,

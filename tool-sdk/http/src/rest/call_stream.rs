@@ -27,7 +27,7 @@ pub(super) fn respond(
     hub: Arc<EventHub>,
 ) -> Response {
     let id = handle.id.clone();
-    let updates = CallUpdates { handle, events, reply: None, _subscriber: subscriber };
+    let updates = CallUpdates::new(handle, events, subscriber);
     let updates = stream::unfold(Some((updates, hub)), |state| async move {
         let (mut updates, hub) = state?;
         match updates.next().await {
@@ -91,6 +91,15 @@ pub(super) enum StreamItem {
 }
 
 impl CallUpdates {
+    pub(super) fn new(
+        handle: CallHandle,
+        events: Subscription,
+        subscriber: SubscriberGuard,
+    ) -> Self {
+        Self { handle, events, reply: None, _subscriber: subscriber }
+    }
+
+    /// Waits for the next event; after the last one comes the reply.
     pub(super) async fn next(&mut self) -> StreamItem {
         if self.reply.is_none() {
             tokio::select! {

@@ -14,6 +14,7 @@
 mod access_log;
 mod approvals;
 mod batch;
+mod call_socket;
 mod call_stream;
 mod caller;
 mod calls;

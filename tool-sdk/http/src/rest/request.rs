@@ -15,7 +15,7 @@ use tool_sdk_core::ErrorKind;
 use super::problem::ProblemDetails;
 
 /// The maximum size of a body.
-const MAX_BODY_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// How long a client may take to send it.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum length of a header of the API.

@@ -13,7 +13,9 @@ use super::access_log::log_request;
 use super::options::RestOptions;
 use super::problem::ProblemDetails;
 use super::service::RestService;
-use super::{approvals, batch, calls, events, health, metrics, openapi, sessions, tools};
+use super::{
+    approvals, batch, call_socket, calls, events, health, metrics, openapi, sessions, tools,
+};
 use crate::auth::Authenticator;
 use crate::router::{mcp_route, with_host_checks, with_token_check};
 use crate::server::accept_connections;
@@ -134,6 +136,7 @@ fn api_routes() -> Router<Arc<RestService>> {
         .route("/v1/tools/{name}/call", get(calls::call_read_tool))
         .route("/v1/batch", post(batch::call_batch))
         .route("/v1/calls", get(calls::list_calls))
+        .route("/v1/calls/ws", get(call_socket::open_socket))
         .route("/v1/calls/{id}", get(calls::get_call).delete(calls::cancel_call))
         .route("/v1/sessions", post(sessions::create_session))
         .route("/v1/sessions/{id}", get(sessions::get_session).delete(sessions::end_session))

@@ -13,4 +13,5 @@ mod openapi;
 mod operation;
 mod scenarios;
 mod server;
+mod sockets;
 mod tools;
