@@ -52,6 +52,7 @@ pub use self::resources::{
 };
 use self::suspended_calls::SuspendedCalls;
 use self::ui::UiPage;
+pub use self::ui::{chatgpt_result_meta, is_chatgpt};
 
 /// Serves the tools of a pipeline over MCP.
 ///

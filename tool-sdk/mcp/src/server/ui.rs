@@ -8,7 +8,7 @@
 
 use rmcp::model::{ClientCapabilities, ExtensionCapabilities, MetaObject};
 use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tool_sdk_core::Definition;
 
 use super::resources::ResourceDefinition;
@@ -38,8 +38,7 @@ pub(super) enum UiSupport {
 impl UiSupport {
     /// Determines the UI support of a client from its name and its capabilities.
     pub(super) fn detect(name: &str, can: Option<&ClientCapabilities>) -> Self {
-        let name = name.to_ascii_lowercase();
-        if name.starts_with("openai-mcp") || name.contains("chatgpt") {
+        if is_chatgpt(name) {
             return Self::ChatGpt;
         }
         let extensions = can.and_then(|can| can.extensions.as_ref());
@@ -106,6 +105,17 @@ impl UiSupport {
         (self != Self::TextOnly)
             .then(|| ExtensionCapabilities::deserialize(&said).unwrap_or_default())
     }
+}
+
+/// Returns true if a client with this name is ChatGPT.
+pub fn is_chatgpt(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("openai-mcp") || name.contains("chatgpt")
+}
+
+/// Returns the keys of ChatGPT for a successful result of a tool with a page.
+pub fn chatgpt_result_meta(definition: &Definition) -> Option<Map<String, Value>> {
+    Some(UiSupport::ChatGpt.result_meta(definition)?.0)
 }
 
 /// Adds the status texts that ChatGPT shows while a call runs and afterwards.
