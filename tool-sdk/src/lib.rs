@@ -329,7 +329,9 @@ pub mod mcp {
 #[cfg(feature = "http")]
 pub mod http {
     #[doc(inline)]
-    pub use tool_sdk_http::rest::{OpenApiContent, RestOptions, openapi_document, router, serve};
+    pub use tool_sdk_http::rest::{
+        ChatGptProfile, ClientProfile, OpenApiContent, RestOptions, openapi_document, router, serve,
+    };
     #[doc(inline)]
     pub use tool_sdk_http::{
         HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope, TokenScopes,

@@ -45,7 +45,7 @@ pub(super) async fn call_batch(
         let error = format!("`calls` has {} calls, but must have 1 to {MAX_CALLS}", calls.len());
         return Err(ProblemDetails::bad_request(error));
     }
-    let RequestSession { session, is_named, caller, idempotency_key } = request;
+    let RequestSession { session, is_named, caller, idempotency_key, profile } = request;
     let session = service.with_approver(session, &caller);
     // A batch has no place of its own in the history, so the preference for one is not honoured.
     let form = match form {
@@ -58,6 +58,7 @@ pub(super) async fn call_batch(
         tool,
         arguments: arguments.map_or_else(|| "{}".to_owned(), |it| it.get().to_owned()),
         is_recorded,
+        profile: profile.clone(),
     };
     let calls: Vec<NewCall> = calls.into_iter().map(new_call).collect();
     let ticket = match &idempotency_key {

@@ -256,14 +256,15 @@ impl SocketCalls {
             return Err(ProblemDetails::bad_request("`tool` is missing"));
         };
         let service = &self.service;
-        let RequestSession { session, is_named, caller, .. } = self.client.session(service).await?;
+        let RequestSession { session, is_named, caller, profile, .. } =
+            self.client.session(service).await?;
         let view = service.pipeline.toolset().view_for(&session);
         if view.find(&tool).is_none() {
             return Err(unknown_tool(&view, &tool));
         }
         let session = service.with_approver(session, &caller);
         let arguments = arguments.map_or_else(|| "{}".to_owned(), |it| it.get().to_owned());
-        let call = NewCall { session, tool, arguments, is_recorded: is_named };
+        let call = NewCall { session, tool, arguments, is_recorded: is_named, profile };
         let (handle, events) = service.start_call_with_events(call).await?;
         let call = handle.id.clone();
         self.send(json!({ "type": "started", "id": id, "call": call })).await;
@@ -312,7 +313,7 @@ async fn forward_updates(
 ) -> String {
     loop {
         let (message, is_last) = match updates.next().await {
-            StreamItem::Event(event) => {
+            StreamItem::Event { event, .. } => {
                 (json!({ "type": "event", "id": id, "event": event }), false)
             }
             StreamItem::Reply(reply) => (reply_message(&id, &reply), true),

@@ -8,6 +8,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
+use serde_json::Value;
 use tool_sdk_core::{Subscription, ToolEvent};
 
 use super::event_hub::EventHub;
@@ -31,7 +32,9 @@ pub(super) fn respond(
     let updates = stream::unfold(Some((updates, hub)), |state| async move {
         let (mut updates, hub) = state?;
         match updates.next().await {
-            StreamItem::Event(event) => Some((tool_event(&event, &hub), Some((updates, hub)))),
+            StreamItem::Event { seq, event } => {
+                Some((named_event(&event, seq, &hub), Some((updates, hub))))
+            }
             StreamItem::Reply(reply) => Some((reply_event(&reply), None)),
         }
     });
@@ -67,9 +70,12 @@ pub(super) fn sse_response(
 
 /// Returns an event of a tool as a server-sent event, named after its type.
 pub(super) fn tool_event(event: &ToolEvent, hub: &EventHub) -> Event {
-    let json = serde_json::to_value(event).unwrap_or_default();
+    named_event(&serde_json::to_value(event).unwrap_or_default(), event.seq, hub)
+}
+
+fn named_event(json: &Value, seq: u64, hub: &EventHub) -> Event {
     let name = json.get("type").and_then(|it| it.as_str()).unwrap_or("event").to_owned();
-    Event::default().id(hub.event_id(event.seq)).event(name).data(json.to_string())
+    Event::default().id(hub.event_id(seq)).event(name).data(json.to_string())
 }
 
 fn reply_event(reply: &CallReply) -> Event {
@@ -86,7 +92,11 @@ pub(super) struct CallUpdates {
 }
 
 pub(super) enum StreamItem {
-    Event(Box<ToolEvent>),
+    /// An event as JSON, with its number.
+    Event {
+        seq: u64,
+        event: Value,
+    },
     Reply(Arc<CallReply>),
 }
 
@@ -99,19 +109,28 @@ impl CallUpdates {
         Self { handle, events, reply: None, _subscriber: subscriber }
     }
 
+    fn render_event(&self, event: &ToolEvent) -> StreamItem {
+        let seq = event.seq;
+        let mut event = serde_json::to_value(event).unwrap_or_default();
+        if let Some(rendering) = &self.handle.rendering {
+            rendering.render_event(&mut event);
+        }
+        StreamItem::Event { seq, event }
+    }
+
     /// Waits for the next event; after the last one comes the reply.
     pub(super) async fn next(&mut self) -> StreamItem {
         if self.reply.is_none() {
             tokio::select! {
                 biased;
-                Some(event) = self.events.recv() => return StreamItem::Event(Box::new(event)),
+                Some(event) = self.events.recv() => return self.render_event(&event),
                 reply = self.handle.wait() => self.reply = Some(reply),
             }
         }
         // The events of a call are queued before its reply.
         match (self.events.try_recv(), &self.reply) {
             (None, Some(reply)) => StreamItem::Reply(Arc::clone(reply)),
-            (Some(event), _) => StreamItem::Event(Box::new(event)),
+            (Some(event), _) => self.render_event(&event),
             (None, None) => StreamItem::Reply(self.handle.wait().await),
         }
     }

@@ -67,14 +67,15 @@ impl RestService {
         request: RequestSession,
         form: ReplyForm,
     ) -> Result<Response, ProblemDetails> {
-        let RequestSession { session, is_named, caller, idempotency_key } = request;
+        let RequestSession { session, is_named, caller, idempotency_key, profile } = request;
         let view = self.pipeline.toolset().view_for(&session);
         if view.find(&tool).is_none() {
             return Err(unknown_tool(&view, &tool));
         }
         let is_kept = idempotency_key.is_some() || matches!(form, ReplyForm::Async(_));
         let session = self.with_approver(session, &caller);
-        let call = NewCall { session, tool, arguments, is_recorded: is_named || is_kept };
+        let is_recorded = is_named || is_kept;
+        let call = NewCall { session, tool, arguments, is_recorded, profile };
         let ticket = match &idempotency_key {
             Some(key) => match self.idempotency.claim(&caller, key, std::slice::from_ref(&call))? {
                 idempotency::KeyClaim::Repeated(handle) => {

@@ -20,7 +20,7 @@ const KEY_LIFETIME: Duration = Duration::from_hours(24);
 const MAX_KEYS_PER_USER: usize = 4096;
 
 /// The known keys: each of one user.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct IdempotencyTable(Arc<Mutex<Keys>>);
 
 type Keys = HashMap<KeyOwner, KeyEntry>;
@@ -32,7 +32,6 @@ struct KeyOwner {
     key: String,
 }
 
-#[derive(Debug)]
 struct KeyEntry {
     /// What the request asked for.
     digest: TokenDigest,
@@ -42,7 +41,6 @@ struct KeyEntry {
 }
 
 /// Whether a key is new.
-#[derive(Debug)]
 pub(super) enum KeyClaim {
     /// It is new: the request makes the call.
     First(KeyTicket),
@@ -51,7 +49,6 @@ pub(super) enum KeyClaim {
 }
 
 /// The right to make the call of a key. A ticket that is dropped without a call frees the key.
-#[derive(Debug)]
 pub(super) struct KeyTicket {
     keys: Arc<Mutex<Keys>>,
     owner: KeyOwner,

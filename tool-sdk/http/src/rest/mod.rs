@@ -18,6 +18,7 @@ mod call_socket;
 mod call_stream;
 mod caller;
 mod calls;
+mod client_profile;
 mod event_hub;
 mod event_log;
 mod events;
@@ -37,6 +38,7 @@ mod service;
 mod sessions;
 mod tools;
 
+pub use self::client_profile::{ChatGptProfile, ClientProfile};
 pub use self::openapi::{OpenApiContent, openapi_document};
 pub use self::options::RestOptions;
 pub use self::routes::{router, serve};

@@ -8,6 +8,7 @@ use tool_sdk_core::internal::DynSessionStore;
 use tool_sdk_core::{MemorySessionStore, Session, SessionStore};
 use tool_sdk_mcp::Server;
 
+use super::client_profile::{ChatGptProfile, ClientProfile};
 use crate::HttpOptions;
 
 /// The options of a server with REST: who may use it, and what its sessions start with.
@@ -34,6 +35,7 @@ pub struct RestOptions {
     pub(crate) session_setup: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     pub(crate) session_store: Arc<dyn DynSessionStore>,
     pub(crate) mcp_server: Option<Server>,
+    pub(crate) client_profiles: Vec<Arc<dyn ClientProfile>>,
     pub(crate) asks_approvers: bool,
     pub(crate) max_running_calls: usize,
     pub(crate) session_idle_limit: Duration,
@@ -56,6 +58,7 @@ impl RestOptions {
             session_setup: None,
             session_store: Arc::new(MemorySessionStore::default()),
             mcp_server: None,
+            client_profiles: vec![Arc::new(ChatGptProfile)],
             asks_approvers: true,
             max_running_calls: Self::DEFAULT_MAX_RUNNING_CALLS,
             session_idle_limit: Self::DEFAULT_SESSION_IDLE_LIMIT,
@@ -98,6 +101,14 @@ impl RestOptions {
     #[must_use]
     pub fn with_mcp_server(mut self, server: Server) -> Self {
         self.mcp_server = Some(server);
+        self
+    }
+
+    /// Adds a kind of client with its own rendering of results over REST. The last one that applies
+    /// counts; a client that none is for gets plain JSON.
+    #[must_use]
+    pub fn with_client_profile(mut self, profile: impl ClientProfile) -> Self {
+        self.client_profiles.push(Arc::new(profile));
         self
     }
 

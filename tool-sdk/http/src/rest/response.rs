@@ -14,6 +14,7 @@ use tool_sdk_core::{
     ArgumentNote, Attachment, AttachmentData, CallStatus, ErrorKind, Outcome, Output, Truncation,
 };
 
+use super::client_profile::ToolRendering;
 use super::problem::ProblemDetails;
 
 /// The header with the id of the call.
@@ -113,13 +114,21 @@ pub(super) struct CallReply {
 
 impl CallReply {
     /// Renders the outcome of a call of `tool`.
-    pub(super) fn new(outcome: &Outcome, tool: &str) -> Self {
+    pub(super) fn new(outcome: &Outcome, tool: &str, rendering: Option<&ToolRendering>) -> Self {
         let call = outcome.call.to_string();
         match &outcome.result {
             Ok(output) => {
-                let body = serde_json::to_string(&CallResponse::new(outcome, output));
+                let response = CallResponse::new(outcome, output);
+                let body = match rendering {
+                    None => serde_json::to_string(&response).unwrap_or_default(),
+                    Some(rendering) => {
+                        let mut body = serde_json::to_value(&response).unwrap_or_default();
+                        rendering.render_result(&mut body);
+                        body.to_string()
+                    }
+                };
                 let (status, call_status) = (StatusCode::OK, CallStatus::Completed);
-                Self { call, status, call_status, body: body.unwrap_or_default() }
+                Self { call, status, call_status, body }
             }
             Err(error) => {
                 let call_status = match error.kind() {

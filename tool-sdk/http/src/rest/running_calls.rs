@@ -15,6 +15,7 @@ use tool_sdk_core::{
     ToolError,
 };
 
+use super::client_profile::{ClientProfile, ToolRendering};
 use super::problem::ProblemDetails;
 use super::random_id::random_id;
 use super::response::CallReply;
@@ -37,7 +38,6 @@ pub(super) struct RunningCall {
 }
 
 /// A call to start.
-#[derive(Debug)]
 pub(super) struct NewCall {
     pub(super) session: Session,
     pub(super) tool: String,
@@ -45,14 +45,17 @@ pub(super) struct NewCall {
     pub(super) arguments: String,
     /// Whether the history shows the call.
     pub(super) is_recorded: bool,
+    /// The kind of the client, if it is a known one.
+    pub(super) profile: Option<Arc<dyn ClientProfile>>,
 }
 
 /// A started call.
-#[derive(Debug)]
 pub(super) struct CallHandle {
     pub(super) id: String,
     reply: watch::Receiver<Option<Arc<CallReply>>>,
     cancel: Option<DropGuard>,
+    /// How the client's results and events are rendered.
+    pub(super) rendering: Option<ToolRendering>,
 }
 
 impl CallHandle {
@@ -74,14 +77,15 @@ impl CallHandle {
 
     /// Returns another handle of the same call, which does not cancel it.
     pub(super) fn follow(&self) -> Self {
-        Self { id: self.id.clone(), reply: self.reply.clone(), cancel: None }
+        let rendering = self.rendering.clone();
+        Self { id: self.id.clone(), reply: self.reply.clone(), cancel: None, rendering }
     }
 }
 
 /// Returns the reply of a call whose task ended without one.
 fn lost_reply(id: &str) -> Arc<CallReply> {
     let error = ToolError::internal("the call ended without a result");
-    Arc::new(CallReply::new(&Outcome::new(CallId::from_external(id), Err(error)), ""))
+    Arc::new(CallReply::new(&Outcome::new(CallId::from_external(id), Err(error)), "", None))
 }
 
 impl RunningCalls {
@@ -140,6 +144,7 @@ struct RegisteredCall {
     cancel: CancellationToken,
     arguments: String,
     is_recorded: bool,
+    rendering: Option<ToolRendering>,
 }
 
 impl RegisteredCall {
@@ -155,7 +160,7 @@ impl RegisteredCall {
 
     /// Returns the reply to the call, which takes its place in the history.
     async fn finish(self, outcome: &Outcome, started: Instant) -> CallReply {
-        let reply = CallReply::new(outcome, &self.record.tool);
+        let reply = CallReply::new(outcome, &self.record.tool, self.rendering.as_ref());
         if self.is_recorded {
             let ended = ended_record(self.record, &reply, started);
             self.running.service.save_call(ended).await;
@@ -195,6 +200,7 @@ impl RestService {
         let session = call.session.clone();
         let cancel = CancellationToken::new();
         let call = self.register_call(id.clone(), call, cancel.clone()).await?;
+        let rendering = call.rendering.clone();
         let (sender, reply) = watch::channel(None);
         let service = Arc::clone(self);
         tokio::spawn(async move {
@@ -203,7 +209,7 @@ impl RestService {
             let reply = call.finish(&outcome, started).await;
             sender.send_replace(Some(Arc::new(reply)));
         });
-        Ok(CallHandle { id, reply, cancel: Some(cancel.drop_guard()) })
+        Ok(CallHandle { id, reply, cancel: Some(cancel.drop_guard()), rendering })
     }
 
     /// Starts the calls of one message, of one session; the handle is that of all of them, and its
@@ -231,7 +237,7 @@ impl RestService {
             }
             sender.send_replace(Some(Arc::new(CallReply::of_batch(batch, &replies))));
         });
-        Ok(CallHandle { id, reply, cancel: Some(cancel.drop_guard()) })
+        Ok(CallHandle { id, reply, cancel: Some(cancel.drop_guard()), rendering: None })
     }
 
     /// Adds a call to the table and to the history.
@@ -241,7 +247,12 @@ impl RestService {
         call: NewCall,
         cancel: CancellationToken,
     ) -> Result<RegisteredCall, ProblemDetails> {
-        let NewCall { session, tool, arguments, is_recorded } = call;
+        let NewCall { session, tool, arguments, is_recorded, profile } = call;
+        let rendering = profile.and_then(|profile| {
+            let view = self.pipeline.toolset().view_for(&session);
+            let tool = Arc::new(view.definition(&tool)?.clone());
+            Some(ToolRendering { profile, tool })
+        });
         let record = CallRecord {
             call: id.clone(),
             session: session.id().to_owned(),
@@ -259,7 +270,7 @@ impl RestService {
         if is_recorded {
             self.save_call(record.clone()).await;
         }
-        Ok(RegisteredCall { running, record, cancel, arguments, is_recorded })
+        Ok(RegisteredCall { running, record, cancel, arguments, is_recorded, rendering })
     }
 
     /// Returns the arguments as the history shows them.

@@ -18,6 +18,7 @@ use tool_sdk_core::{ClientKind, Session};
 
 use super::access_log::RequestId;
 use super::caller::ToolCaller;
+use super::client_profile::{ClientProfile, find_profile};
 use super::problem::ProblemDetails;
 use super::random_id::random_id;
 use super::request::{IDEMPOTENCY_KEY, JsonBody, PROJECT_ID, SESSION_ID, header_text};
@@ -89,12 +90,12 @@ impl SessionTable {
 }
 
 /// The session of a request, and whether the client can name it.
-#[derive(Debug)]
 pub(super) struct RequestSession {
     pub(super) session: Session,
     pub(super) is_named: bool,
     pub(super) caller: HttpCaller,
     pub(super) idempotency_key: Option<String>,
+    pub(super) profile: Option<Arc<dyn ClientProfile>>,
 }
 
 impl FromRequestParts<Arc<RestService>> for RequestSession {
@@ -118,7 +119,8 @@ impl FromRequestParts<Arc<RestService>> for RequestSession {
         }
         let session = with_request_ids(session, parts);
         let idempotency_key = header_text(&parts.headers, &IDEMPOTENCY_KEY)?;
-        Ok(Self { session, is_named, caller, idempotency_key })
+        let profile = find_profile(&service.options.client_profiles, &parts.headers);
+        Ok(Self { session, is_named, caller, idempotency_key, profile })
     }
 }
 

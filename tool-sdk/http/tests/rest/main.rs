@@ -6,6 +6,7 @@ mod approvals;
 mod attacks;
 mod batches;
 mod calls;
+mod client_profiles;
 mod events;
 mod history;
 mod idempotency;
