@@ -29,6 +29,16 @@ impl MaskedArguments {
         Self::from_value(display.mask_arguments(text))
     }
 
+    /// Returns about how many bytes the arguments have as text.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        match self.text.is_empty() {
+            true => Value::to_string(self).len(),
+            false => self.text.len(),
+        }
+    }
+
     pub(super) fn from_value(value: Value) -> Self {
         Self { text: "".into(), value: Arc::new(value).into() }
     }

@@ -165,7 +165,7 @@ pub enum EventKind {
     PermissionReplied {
         /// The id of the approval request.
         ask: ApprovalId,
-        /// The answer: `once`, `session`, `always`, `reject` or `reject_with` from the approver;
+        /// The answer: `once`, `edited`, `session`, `always`, `reject` or `reject_with` from the approver;
         /// `refused` by a hook, or `superseded` when a hook rewrote the call;
         /// `rejected_with_batch` because another call of the batch was rejected; `not_offered` when the answer is not one of the choices;
         /// `covered` by a grant from another request; `expired`, or `aborted`.

@@ -1,16 +1,16 @@
 //! Reads the events of the pipeline once, and sorts them into logs: of each session, of each user,
 //! and of all.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tool_sdk_core::{Subscription, ToolEvent};
 
-use super::event_log::EventLog;
+use super::event_log::{EventLog, LogLimits};
 use super::metrics::CallMetrics;
 
-/// How many calls without a named session are remembered, so that their events reach their user.
-const MAX_UNNAMED_SESSIONS: usize = 4096;
+/// How many users have a log. The events of others are in the log of all.
+const MAX_USERS: usize = 1024;
 
 /// The logs of events.
 #[derive(Debug)]
@@ -25,23 +25,16 @@ pub(super) struct EventHub {
 /// Where the events of each session go.
 #[derive(Debug, Default)]
 struct LogRoutes {
-    sessions: HashMap<String, SessionRoute>,
+    /// The logs of the named sessions.
+    sessions: HashMap<String, Arc<EventLog>>,
     users: HashMap<Option<String>, Arc<EventLog>>,
-    /// The unnamed sessions among `sessions`, the oldest first.
-    unnamed: VecDeque<String>,
     is_closed: bool,
-}
-
-#[derive(Debug)]
-struct SessionRoute {
-    user: Option<String>,
-    /// The log of a named session.
-    log: Option<Arc<EventLog>>,
 }
 
 impl EventHub {
     pub(super) fn new(run: String) -> Self {
-        Self { run, all: Arc::default(), routes: Mutex::default() }
+        let all = Arc::new(EventLog::new(LogLimits::SHARED));
+        Self { run, all, routes: Mutex::default() }
     }
 
     /// A poisoned lock still guards whole routes: no operation panics half-way.
@@ -50,41 +43,29 @@ impl EventHub {
     }
 
     /// Logs the events of a session from now on.
-    pub(super) fn add_session(&self, id: &str, user: Option<&str>) {
-        let route = SessionRoute { user: user.map(str::to_owned), log: Some(Arc::default()) };
-        self.lock().sessions.insert(id.to_owned(), route);
-    }
-
-    /// Sends the events of a session that no client can name to its user.
-    pub(super) fn add_unnamed_session(&self, id: &str, user: Option<&str>) {
-        let mut routes = self.lock();
-        if routes.unnamed.len() == MAX_UNNAMED_SESSIONS
-            && let Some(oldest) = routes.unnamed.pop_front()
-        {
-            routes.sessions.remove(&oldest);
-        }
-        routes.unnamed.push_back(id.to_owned());
-        let route = SessionRoute { user: user.map(str::to_owned), log: None };
-        routes.sessions.insert(id.to_owned(), route);
+    pub(super) fn add_session(&self, id: &str) {
+        let log = Arc::new(EventLog::new(LogLimits::SESSION));
+        self.lock().sessions.insert(id.to_owned(), log);
     }
 
     /// Ends the log of a session.
     pub(super) fn remove_session(&self, id: &str) {
-        if let Some(SessionRoute { log: Some(log), .. }) = self.lock().sessions.remove(id) {
+        if let Some(log) = self.lock().sessions.remove(id) {
             log.close();
         }
     }
 
     /// Returns the log of a named session.
     pub(super) fn session_log(&self, id: &str) -> Option<Arc<EventLog>> {
-        self.lock().sessions.get(id)?.log.clone()
+        self.lock().sessions.get(id).cloned()
     }
 
     /// Returns the log of the sessions of a user.
     pub(super) fn user_log(&self, user: Option<&str>) -> Arc<EventLog> {
         let mut routes = self.lock();
         let is_closed = routes.is_closed;
-        let log = Arc::clone(routes.users.entry(user.map(str::to_owned)).or_default());
+        let log = routes.users.entry(user.map(str::to_owned)).or_insert_with(new_user_log);
+        let log = Arc::clone(log);
         if is_closed {
             log.close();
         }
@@ -117,12 +98,15 @@ impl EventHub {
 
     fn log_event(&self, event: Arc<ToolEvent>) {
         let mut routes = self.lock();
-        if let Some(route) = routes.sessions.get(&*event.session) {
-            let (user, log) = (route.user.clone(), route.log.clone());
-            if let Some(log) = log {
-                log.push(Arc::clone(&event));
-            }
-            routes.users.entry(user).or_default().push(Arc::clone(&event));
+        if let Some(log) = routes.sessions.get(&*event.session) {
+            log.push(Arc::clone(&event));
+        }
+        // Also of sessions at `/mcp` and of the host, whose approval requests the user answers.
+        if let Some(log) = routes.users.get(&event.ids.user) {
+            log.push(Arc::clone(&event));
+        } else if routes.users.len() < MAX_USERS {
+            let log = routes.users.entry(event.ids.user.clone()).or_insert_with(new_user_log);
+            log.push(Arc::clone(&event));
         }
         drop(routes);
         self.all.push(event);
@@ -133,6 +117,10 @@ impl EventHub {
         routes.is_closed = true;
         self.all.close();
         routes.users.values().for_each(|log| log.close());
-        routes.sessions.values().filter_map(|it| it.log.as_ref()).for_each(|log| log.close());
+        routes.sessions.values().for_each(|log| log.close());
     }
+}
+
+fn new_user_log() -> Arc<EventLog> {
+    Arc::new(EventLog::new(LogLimits::SHARED))
 }

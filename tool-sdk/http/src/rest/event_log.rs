@@ -8,14 +8,29 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use tokio::sync::watch;
 use tool_sdk_core::{EventKind, ToolEvent};
 
-/// How many signals of running tools are kept, and how many bytes of output.
-const MAX_SIGNALS: usize = 1024;
-const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
-/// How many other events are kept.
-const MAX_STEPS: usize = 8192;
+/// How much a log keeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogLimits {
+    /// How many signals of running tools.
+    max_signals: usize,
+    /// How many other events.
+    max_steps: usize,
+    /// How many bytes of each of the two.
+    max_bytes: usize,
+}
+
+impl LogLimits {
+    /// The limits of the log of a session, of which there are thousands.
+    pub(super) const SESSION: Self =
+        Self { max_signals: 512, max_steps: 2048, max_bytes: 1024 * 1024 };
+    /// The limits of the log of a user, and of all events.
+    pub(super) const SHARED: Self =
+        Self { max_signals: 1024, max_steps: 8192, max_bytes: 8 * 1024 * 1024 };
+}
 
 /// The last events of a session, of a user, or of all sessions.
 #[derive(Debug)]
@@ -25,14 +40,22 @@ pub(super) struct EventLog {
     last: watch::Sender<u64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LogState {
-    signals: VecDeque<Arc<ToolEvent>>,
-    steps: VecDeque<Arc<ToolEvent>>,
-    output_bytes: usize,
+    signals: EventQueue,
+    steps: EventQueue,
     /// The number of the last event that was dropped.
     last_dropped: u64,
     is_closed: bool,
+}
+
+/// The last events of one sort, in order.
+#[derive(Debug)]
+struct EventQueue {
+    events: VecDeque<Arc<ToolEvent>>,
+    max_events: usize,
+    bytes: usize,
+    max_bytes: usize,
 }
 
 /// What a reader gets.
@@ -44,13 +67,14 @@ pub(super) enum LogEntry {
     Gap,
 }
 
-impl Default for EventLog {
-    fn default() -> Self {
-        Self { state: Mutex::default(), last: watch::Sender::new(0) }
-    }
-}
-
 impl EventLog {
+    pub(super) fn new(limits: LogLimits) -> Self {
+        let queue = |max_events| EventQueue::new(max_events, limits.max_bytes);
+        let (signals, steps) = (queue(limits.max_signals), queue(limits.max_steps));
+        let state = LogState { signals, steps, last_dropped: 0, is_closed: false };
+        Self { state: Mutex::new(state), last: watch::Sender::new(0) }
+    }
+
     /// A poisoned lock still guards a whole log: no operation panics half-way.
     fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -82,36 +106,39 @@ impl EventLog {
 
 impl LogState {
     fn push(&mut self, event: Arc<ToolEvent>) {
-        if !is_signal(&event.kind) {
-            self.steps.push_back(event);
-            if self.steps.len() > MAX_STEPS {
-                self.note_dropped(|state| state.steps.pop_front());
-            }
-            return;
-        }
-        self.output_bytes += output_bytes(&event.kind);
-        self.signals.push_back(event);
-        while self.signals.len() > MAX_SIGNALS || self.output_bytes > MAX_OUTPUT_BYTES {
-            self.note_dropped(|state| state.signals.pop_front());
-        }
-    }
-
-    fn note_dropped(&mut self, pop: impl FnOnce(&mut Self) -> Option<Arc<ToolEvent>>) {
-        if let Some(event) = pop(self) {
-            self.output_bytes -= output_bytes(&event.kind);
-            self.last_dropped = self.last_dropped.max(event.seq);
+        let queue = if is_signal(&event.kind) { &mut self.signals } else { &mut self.steps };
+        if let Some(dropped) = queue.push(event) {
+            self.last_dropped = self.last_dropped.max(dropped);
         }
     }
 
     /// Returns the oldest event after the number `after`.
     fn next_after(&self, after: u64) -> Option<&Arc<ToolEvent>> {
-        let first = |events: &'_ VecDeque<Arc<ToolEvent>>| {
-            let at = events.partition_point(|it| it.seq <= after);
-            (at < events.len()).then_some(at)
-        };
-        let signal = first(&self.signals).map(|at| &self.signals[at]);
-        let step = first(&self.steps).map(|at| &self.steps[at]);
-        signal.into_iter().chain(step).min_by_key(|it| it.seq)
+        let queues = [&self.signals, &self.steps];
+        queues.into_iter().filter_map(|it| it.next_after(after)).min_by_key(|it| it.seq)
+    }
+}
+
+impl EventQueue {
+    fn new(max_events: usize, max_bytes: usize) -> Self {
+        Self { events: VecDeque::new(), max_events, bytes: 0, max_bytes }
+    }
+
+    /// Appends an event; returns the number of the last one that was dropped for it.
+    fn push(&mut self, event: Arc<ToolEvent>) -> Option<u64> {
+        self.bytes += event_bytes(&event.kind);
+        self.events.push_back(event);
+        let mut dropped = None;
+        while self.events.len() > self.max_events || self.bytes > self.max_bytes {
+            let Some(event) = self.events.pop_front() else { break };
+            self.bytes -= event_bytes(&event.kind);
+            dropped = Some(event.seq);
+        }
+        dropped
+    }
+
+    fn next_after(&self, after: u64) -> Option<&Arc<ToolEvent>> {
+        self.events.get(self.events.partition_point(|it| it.seq <= after))
     }
 }
 
@@ -126,10 +153,33 @@ fn is_signal(kind: &EventKind) -> bool {
     )
 }
 
-fn output_bytes(kind: &EventKind) -> usize {
+/// Returns about how many bytes of what a client or a tool sent an event holds.
+fn event_bytes(kind: &EventKind) -> usize {
     match kind {
+        EventKind::Pending { arguments, .. }
+        | EventKind::Started { arguments: Some(arguments) } => arguments.text_bytes(),
+        EventKind::PermissionAsked(request) => {
+            value_bytes(&request.arguments) + request.preview.as_ref().map_or(0, value_bytes)
+        }
+        EventKind::Metadata { value, .. } | EventKind::Emitted { data: value, .. } => {
+            value_bytes(value)
+        }
         EventKind::Output { text } => text.len(),
+        EventKind::Completed { data: Some(data), .. } => value_bytes(data),
         _ => 0,
+    }
+}
+
+fn value_bytes(value: &Value) -> usize {
+    /// About what a number or a member costs.
+    const SCALAR_BYTES: usize = 16;
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(value_bytes).sum::<usize>() + SCALAR_BYTES,
+        Value::Object(members) => {
+            members.iter().map(|(name, it)| name.len() + value_bytes(it) + SCALAR_BYTES).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => SCALAR_BYTES,
     }
 }
 
@@ -165,5 +215,64 @@ impl LogReader {
             }
             self.changes.changed().await.ok()?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tool_sdk_core::{Call, Context, Definition, DynamicTool, Pipeline, Registry};
+    use tool_sdk_core::{Risk, RiskClass, Schema, Session, ToolName};
+
+    use super::*;
+
+    /// Logs the events of `count` calls that each tell 100 bytes.
+    async fn log_calls(limits: LogLimits, count: usize) -> Arc<EventLog> {
+        let definition = Definition::new(ToolName::from_static("t"), "T.", Schema::default())
+            .risk(Risk::new(RiskClass::Read));
+        let tool = DynamicTool::new(definition, |_: Value, cx: Context| async move {
+            cx.emit_output("x".repeat(100));
+            "done"
+        });
+        let pipeline = Pipeline::new(Registry::builder().add(tool).build().unwrap());
+        let mut events = pipeline.subscribe();
+        let log = Arc::new(EventLog::new(limits));
+        for _ in 0..count {
+            pipeline.call(&Session::default(), Call::new("t", "{}")).await;
+            while let Some(event) = events.try_recv() {
+                log.push(Arc::new(event));
+            }
+        }
+        log.close();
+        log
+    }
+
+    /// Returns how many gaps and how many events a reader from the start gets.
+    async fn read(log: &Arc<EventLog>) -> (usize, usize) {
+        let (mut reader, mut gaps, mut events) = (log.read_after(0), 0, 0);
+        while let Some(entry) = reader.next().await {
+            match entry {
+                LogEntry::Gap => gaps += 1,
+                LogEntry::Event(_) => events += 1,
+            }
+        }
+        (gaps, events)
+    }
+
+    #[tokio::test]
+    async fn keeps_the_last_events_within_its_limits() {
+        let limits = LogLimits { max_signals: 100, max_steps: 100, max_bytes: 10_000 };
+        // Each call is pending, started, tells something, and is completed.
+        assert_eq!(read(&log_calls(limits, 10).await).await, (0, 40));
+        let few = LogLimits { max_steps: 9, ..limits };
+        assert_eq!(read(&log_calls(few, 10).await).await, (1, 19));
+        let small = LogLimits { max_bytes: 250, ..limits };
+        assert_eq!(read(&log_calls(small, 10).await).await, (1, 32));
+    }
+
+    #[test]
+    fn the_size_of_a_value_counts_its_texts() {
+        assert_eq!(value_bytes(&json!("abc")), 3);
+        assert!(value_bytes(&json!({ "a": ["x".repeat(1000), 1] })) > 1000);
     }
 }

@@ -26,7 +26,7 @@ use super::service::RestService;
 use crate::auth::HttpCaller;
 
 /// The maximum number of sessions; the one that was idle for longest ends for another one.
-const MAX_SESSIONS: usize = 4096;
+const MAX_SESSIONS: usize = 1024;
 /// The longest names of a project and a conversation.
 const MAX_NAME_BYTES: usize = 256;
 
@@ -151,14 +151,13 @@ impl RestService {
         })
     }
 
-    /// Returns a session for one call, whose events reach the user.
+    /// Returns a session for one call.
     pub(super) fn unnamed_session(
         &self,
         caller: &HttpCaller,
         project: Option<&str>,
     ) -> Result<Session, ProblemDetails> {
         let session = self.new_session(caller, random_id(UNNAMED)?);
-        self.events.add_unnamed_session(session.id(), caller.user());
         Ok(match project {
             Some(project) => session.with_project(project),
             None => session,
@@ -231,7 +230,7 @@ pub(super) async fn create_session(
     }
     let cancel = session.cancel_token().child_token();
     let session = session.with_cancel(cancel.clone());
-    service.events.add_session(&id, caller.user());
+    service.events.add_session(&id);
     let entry = SessionEntry { session: session.clone(), cancel, last_used: Instant::now() };
     for ended in service.sessions.insert(id, entry, service.options.session_idle_limit) {
         service.events.remove_session(&ended);

@@ -99,3 +99,42 @@ async fn events_without_a_session_need_a_scope() {
     assert_eq!(of_all.next().await.unwrap().data["tool"], "add");
     assert_eq!(of_bob.next().await.unwrap().data["tool"], "join_words");
 }
+
+/// Calls a tool at `/mcp` with a token.
+async fn call_over_mcp(server: &TestServer, token: &str, tool: &str) {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "c", "version": "1" },
+    });
+    let params = json!({ "name": tool, "arguments": {}, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let request = server
+        .post("/mcp", &body)
+        .token(token)
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool);
+    let answer = request.send().await.expect(200);
+    assert!(answer.body.contains("a dot"), "{}", answer.body);
+}
+
+// What a user asks for over MCP is seen by the same people as what it asks for over REST.
+#[tokio::test]
+async fn calls_over_mcp_reach_the_events_of_their_user() {
+    let server = TestServer::start_with_approvals().await;
+    let mut of_bob = server.get("/v1/events").token(BOB_APPROVES).events().await;
+    let mut of_owner = server.get("/v1/events").token(crate::server::PERSON).events().await;
+    let mut of_all = server.get("/v1/events").token(ADMIN).events().await;
+    call_over_mcp(&server, ADA, "draw_dot").await;
+    call_over_mcp(&server, crate::server::BOB, "draw_dot").await;
+    call_over_mcp(&server, CLIENT, "draw_dot").await;
+    assert_eq!(of_bob.next().await.unwrap().data["user"], "bob");
+    assert_eq!(of_owner.next().await.unwrap().data.get("user"), None);
+    assert_eq!(of_all.next().await.unwrap().data["user"], "ada");
+    server.call("add", &json!({ "a": 1 })).token(crate::server::BOB).send().await.expect(200);
+    for name in ["started", "completed", "pending"] {
+        assert_eq!(of_bob.next().await.unwrap().name, name);
+    }
+}
