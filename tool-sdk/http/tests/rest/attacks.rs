@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::server::{BOB_APPROVES, CLIENT, TestServer};
+use crate::server::{ADA, ADMIN, BOB, BOB_APPROVES, CLIENT, PERSON, TestServer};
 
 /// Sends bytes and returns the first line of the response.
 async fn send_raw(server: &TestServer, bytes: &str) -> String {
@@ -122,4 +122,139 @@ async fn limits_running_calls_of_a_principal() {
         (busy.header("retry-after"), &busy.json()["category"]),
         ("1", &json!("unavailable"))
     );
+}
+
+/// The head of a call of `write_word`, without the end of the head.
+fn write_head(server: &TestServer, token: &str) -> String {
+    format!(
+        "POST /v1/tools/write_word HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n",
+        server.address
+    )
+}
+
+/// Sends bytes, and returns all that the server sends until the connection ends.
+async fn send_and_read_all(server: &TestServer, bytes: &str) -> String {
+    let mut stream = TcpStream::connect(&server.address).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+// RS4: the clock is paused, so it jumps to the limit once nothing else happens.
+#[tokio::test(start_paused = true)]
+async fn closes_connections_whose_head_or_body_does_not_arrive() {
+    let server = TestServer::start().await;
+    for part in ["", "GET /v1/tools", "GET /v1/tools HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
+        let answer = send_and_read_all(&server, part).await;
+        assert!(answer.is_empty() || answer.contains(" 408 "), "{part:?}: {answer}");
+    }
+    let body = format!("{}Content-Length: 100\r\n\r\n{{\"word\":", write_head(&server, CLIENT));
+    let answer = send_and_read_all(&server, &body).await;
+    assert!(answer.contains(" 408 ") && answer.contains("10 seconds"), "{answer}");
+}
+
+// Whatever a proxy in front takes for the end of a request: what comes behind it is a request of its
+// own, with its own checks, or none.
+#[tokio::test]
+async fn a_smuggled_request_runs_nothing() {
+    let server = TestServer::start().await;
+    let smuggled =
+        format!("{}Content-Length: 12\r\n\r\n{{\"word\":\"s\"}}", write_head(&server, "none"));
+    let add = format!(
+        "POST /v1/tools/add HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {CLIENT}\r\nContent-Type: application/json\r\nConnection: close\r\n",
+        server.address
+    );
+    let chunked = "7\r\n{\"a\":1}\r\n0\r\n\r\n";
+    for fields in [
+        // Chunks and a length, in both orders.
+        format!("Transfer-Encoding: chunked\r\nContent-Length: 7\r\n\r\n{chunked}"),
+        format!("Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n{chunked}"),
+        // Lengths and codings that two parsers read in two ways.
+        "Content-Length: +7\r\n\r\n{\"a\":1}".to_owned(),
+        "Content-Length: 7, 7\r\n\r\n{\"a\":1}".to_owned(),
+        "Content-Length : 7\r\n\r\n{\"a\":1}".to_owned(),
+        "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n".to_owned(),
+        "Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+        "Transfer-Encoding: \u{b}chunked\r\n\r\n0\r\n\r\n".to_owned(),
+        // A folded header, a size of chunks that overflows, a chunk that ends elsewhere.
+        "X: a\r\n Content-Length: 7\r\n\r\n{\"a\":1}".to_owned(),
+        "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n".to_owned(),
+        "Transfer-Encoding: chunked\r\n\r\n7\r\n{\"a\":1}xx0\r\n\r\n".to_owned(),
+    ] {
+        let answer = send_and_read_all(&server, &format!("{add}{fields}{smuggled}")).await;
+        let answers = answer.matches("HTTP/1.1 ").count();
+        assert!(answers <= 1, "{fields:?}: {answer}");
+    }
+    let runs = server.signals.runs.load(std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(runs, 0);
+    // The server is still of use.
+    server.call("add", &json!({ "a": 1 })).send().await.expect(200);
+}
+
+// RS4: what is nested too deep reaches no tool.
+#[tokio::test]
+async fn refuses_bodies_that_are_nested_too_deep() {
+    let server = TestServer::start().await;
+    let deep = format!(r#"{{"words": {}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    for path in ["/v1/tools/join_words", "/v1/batch", "/v1/sessions"] {
+        let refused = server.request("POST", path).text(&*deep).send().await.expect(400);
+        assert_eq!(refused.json()["category"], "invalid_args", "{path}");
+    }
+}
+
+// RS5: an id that is known still belongs to the request's user, and ends with it.
+#[tokio::test]
+async fn approval_ids_of_others_are_like_guessed_ones() {
+    let server = TestServer::start_with_approvals().await;
+    let mut events = server.get("/v1/events").token(ADMIN).events().await;
+    let call = server.call("write_word", &json!({ "word": "w" })).token(ADA).send();
+    let asking = async {
+        let asked = events.next_named("permission_asked").await.data;
+        let path = format!("/v1/approvals/{}", asked["id"].as_str().unwrap());
+        let answer = json!({ "reply": "once", "fingerprint": asked["fingerprint"] });
+        let guess = server.post("/v1/approvals/0123", &answer).token(BOB_APPROVES).send().await;
+        let other = server.post(&path, &answer).token(BOB_APPROVES).send().await;
+        assert_eq!((guess.status, other.status), (404, 404));
+        let body = |it: crate::server::TestResponse| it.json()["detail"].clone();
+        assert_eq!(body(guess), body(other), "neither says that the id exists");
+        server.get(&path).token(BOB_APPROVES).send().await.expect(404);
+        server.get(&path).token(ADA).send().await.expect(403);
+        // The client of the call may not answer, not even with all that was shown.
+        server.post(&path, &answer).token(ADA).send().await.expect(403);
+        path
+    };
+    let path = tokio::select! {
+        _ = call => panic!("the call has no answer"),
+        path = asking => path,
+    };
+    // The client has disconnected, which ends the request.
+    events.next_named("aborted").await;
+    let late = json!({ "reply": "once", "fingerprint": "0123" });
+    server.post(&path, &late).token(ADMIN).send().await.expect(409);
+}
+
+// Cross-session reads: ids of sessions and calls are of no use to another principal, and an
+// approver of one user learns nothing of another one.
+#[tokio::test]
+async fn events_and_history_of_others_cannot_be_read() {
+    let server = TestServer::start_with_approvals().await;
+    let of_ada = server.new_session(ADA).await;
+    let call = server.call("add", &json!({ "a": 1 })).token(ADA).session(&of_ada);
+    let id = call.send().await.expect(200).header("call-id").to_owned();
+    for token in [CLIENT, BOB] {
+        for path in ["/v1/events".to_owned(), "/v1/calls".to_owned(), format!("/v1/calls/{id}")] {
+            server.get(&path).token(token).session(&of_ada).send().await.expect(404);
+        }
+    }
+    for token in [PERSON, BOB_APPROVES] {
+        // These may follow their own user, and no session, because they may not call tools.
+        server.get("/v1/events").token(token).session(&of_ada).send().await.expect(403);
+        let from_the_start = server.get("/v1/events").token(token).header("last-event-id", "e-0");
+        let mut events = from_the_start.events().await;
+        assert_eq!(events.next().await.unwrap().name, "gap");
+        let caller = if token == PERSON { CLIENT } else { BOB };
+        server.call("draw_dot", &json!({})).token(caller).send().await.expect(200);
+        assert_eq!(events.next().await.unwrap().data["tool"], "draw_dot");
+    }
 }
