@@ -8,7 +8,8 @@ use super::{Scenario, Told, check, registry, scenarios};
 fn call(scenario: &Scenario) -> Told {
     let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
     let mut io = cli::Io::new(&mut stdin, &mut out, &mut err);
-    let args = ["tools", "--no-input", "--deny", "forbidden", "call", "--json"];
+    let answer = if scenario.is_approved { "--yes" } else { "--no-input" };
+    let args = ["tools", answer, "--deny", "forbidden", "call", "--json"];
     let args = args.into_iter().chain([scenario.tool, scenario.arguments]).map(Into::into);
     let code = cli::run(registry(), args, &mut io);
     let document: Value = serde_json::from_slice(&out).expect("one document");
@@ -21,7 +22,10 @@ fn call(scenario: &Scenario) -> Told {
             format!("{}\nhint: {}", part("message"), part("hint"))
         }
     };
-    Told { goes_well, text, structured: document.get("structured").cloned() }
+    let mut told = Told::new(goes_well, text, document.get("structured").cloned());
+    let attachments = document["attachments"].as_array().into_iter().flatten();
+    told.attachments = attachments.map(|it| it["mime"].as_str().expect("a type").into()).collect();
+    told
 }
 
 #[test]

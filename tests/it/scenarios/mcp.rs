@@ -68,23 +68,31 @@ impl Client {
         let meta = self.meta.as_ref().map(|meta| format!(",\"_meta\":{meta}")).unwrap_or_default();
         let params = format!("{{\"name\":{tool:?},\"arguments\":{arguments}{meta}}}");
         let answer = self.ask("tools/call", &params).await;
-        let result = &answer["result"];
-        Told {
-            goes_well: result["isError"] == false,
-            text: result["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
-            structured: result.get("structuredContent").cloned(),
+        // A tool that does not exist is an error of the protocol.
+        if let Some(message) = answer["error"]["message"].as_str() {
+            return Told::new(false, message, None);
         }
+        let result = &answer["result"];
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        let structured = result.get("structuredContent").cloned();
+        let mut told = Told::new(result["isError"] == false, text, structured);
+        let blocks = result["content"].as_array().into_iter().flatten();
+        let types = blocks.filter_map(|block| block["mimeType"].as_str());
+        told.attachments = types.map(str::to_owned).collect();
+        told
     }
 }
 
 #[tokio::test]
 async fn over_the_protocol() {
-    let server = mcp::Server::new(pipeline(), Session::default());
-    let eras = [("legacy", Client::legacy(&server).await), ("modern", Client::modern(&server))];
-    for (era, mut client) in eras {
-        for scenario in scenarios() {
-            let told = client.call(&scenario).await;
-            check(&format!("mcp, {era}"), &scenario, &told);
+    for is_approved in [false, true] {
+        let server = mcp::Server::new(pipeline(is_approved), Session::default());
+        let eras = [("legacy", Client::legacy(&server).await), ("modern", Client::modern(&server))];
+        for (era, mut client) in eras {
+            for scenario in scenarios().iter().filter(|it| it.is_approved == is_approved) {
+                let told = client.call(scenario).await;
+                check(&format!("mcp, {era}"), scenario, &told);
+            }
         }
     }
 }

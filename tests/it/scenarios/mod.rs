@@ -2,14 +2,16 @@
 //! true however it came.
 
 mod cli;
+mod http;
 mod mcp;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Action, Budget, Call, Context, Definition, DynamicTool, Output, Pipeline, Registry, Risk,
-    RiskClass, Rule, Schema, Session, ToolError, ToolName,
+    Action, ApprovalResponse, Attachment, Budget, Call, Context, Definition, DynamicTool,
+    EventKind, Output, Pipeline, Registry, Risk, RiskClass, Rule, Schema, ScriptedApprover,
+    Session, ToolError, ToolName,
 };
 
 /// A call, and what becomes of it.
@@ -21,10 +23,25 @@ struct Scenario {
     /// A part of what the model reads.
     says: &'static str,
     structured: Option<Value>,
+    /// How many attachments the result has.
+    attachments: usize,
+    /// The parts that the tool tells while it runs.
+    parts: &'static [&'static str],
+    /// Whether a person approves calls.
+    is_approved: bool,
 }
 
 fn well(tool: &'static str, arguments: &'static str, says: &'static str) -> Scenario {
-    Scenario { tool, arguments, goes_well: true, says, structured: None }
+    Scenario {
+        tool,
+        arguments,
+        goes_well: true,
+        says,
+        structured: None,
+        attachments: 0,
+        parts: &[],
+        is_approved: false,
+    }
 }
 
 fn fails(tool: &'static str, arguments: &'static str, says: &'static str) -> Scenario {
@@ -47,6 +64,11 @@ fn scenarios() -> Vec<Scenario> {
         fails("sleep", "{}", "was stopped after"),
         fails("forbidden", "{}", "the rule `deny forbidden`"),
         fails("write", "{}", "no rule matches it"),
+        Scenario { is_approved: true, ..well("write", "{}", "written") },
+        fails("abort", "{}", "it was called off"),
+        fails("sya", r#"{"text": "hi"}"#, "`sya`"),
+        Scenario { parts: &["one", "two"], ..well("parts", "{}", "all of it") },
+        Scenario { attachments: 1, ..well("draw", "{}", "a dot") },
     ]
 }
 
@@ -55,6 +77,16 @@ struct Told {
     goes_well: bool,
     text: String,
     structured: Option<Value>,
+    /// The attachments, by MIME type.
+    attachments: Vec<String>,
+    /// The parts, where the surface shows them one by one.
+    parts: Option<Vec<String>>,
+}
+
+impl Told {
+    fn new(goes_well: bool, text: impl Into<String>, structured: Option<Value>) -> Self {
+        Self { goes_well, text: text.into(), structured, attachments: Vec::new(), parts: None }
+    }
 }
 
 #[track_caller]
@@ -66,6 +98,10 @@ fn check(surface: &str, scenario: &Scenario, told: &Told) {
     assert!(told.text.contains(scenario.says), "{what}");
     assert!(!told.text.contains("a secret"), "{what}");
     assert_eq!(told.structured, scenario.structured, "{what}");
+    assert_eq!(told.attachments, vec!["image/png"; scenario.attachments], "{what}");
+    if let Some(parts) = &told.parts {
+        assert_eq!(parts, scenario.parts, "{what}");
+    }
 }
 
 fn definition(name: &'static str, class: RiskClass, properties: Value) -> Definition {
@@ -120,31 +156,52 @@ fn registry() -> Registry {
         .add(DynamicTool::new(plain("forbidden"), |_: Value, _: Context| async { "never" }))
         .add(DynamicTool::new(
             definition("write", RiskClass::Write, json!({})),
-            |_: Value, _: Context| async { "never" },
+            |_: Value, _: Context| async { "written" },
         ))
+        .add(DynamicTool::new(plain("abort"), |_: Value, _: Context| async {
+            Err::<Output, _>(ToolError::aborted("it was called off"))
+        }))
+        .add(DynamicTool::new(plain("parts"), |_: Value, cx: Context| async move {
+            cx.emit_output("one");
+            tokio::task::yield_now().await;
+            cx.emit_output("two");
+            "all of it"
+        }))
+        .add(DynamicTool::new(plain("draw"), |_: Value, _: Context| async {
+            Output::text("a dot").attach(Attachment::bytes("image/png", vec![1, 2, 3]))
+        }))
         .build()
         .expect("a registry")
 }
 
-fn pipeline() -> Pipeline {
+fn pipeline(is_approved: bool) -> Pipeline {
     let rule = Rule::parse(Action::Deny, "forbidden").expect("a rule");
-    Pipeline::new(registry()).rules([rule]).budget(Budget::default())
+    let pipeline = Pipeline::new(registry()).rules([rule]).budget(Budget::default());
+    match is_approved {
+        true => pipeline.approver(ScriptedApprover::always_respond(ApprovalResponse::Once)),
+        false => pipeline,
+    }
 }
 
 #[tokio::test]
 async fn through_the_pipeline() {
-    let pipeline = pipeline();
     for scenario in scenarios() {
+        let pipeline = pipeline(scenario.is_approved);
+        let mut events = pipeline.subscribe();
         let call = Call::new(scenario.tool, scenario.arguments);
         let outcome = pipeline.call(&Session::default(), call).await;
-        let told = Told {
-            goes_well: outcome.result.is_ok(),
-            text: outcome.text().into_owned(),
-            structured: match &outcome.result {
-                Ok(output) => output.to_structured(),
-                Err(error) => error.output().and_then(Output::to_structured),
-            },
-        };
+        let output = outcome.result.as_ref().map_or_else(ToolError::output, Some);
+        let goes_well = outcome.result.is_ok();
+        let mut told = Told::new(goes_well, outcome.text(), output.and_then(Output::to_structured));
+        let attachments = output.map(Output::attachments).unwrap_or_default();
+        told.attachments = attachments.iter().map(|it| it.mime.clone()).collect();
+        let mut parts = Vec::new();
+        while let Some(event) = events.try_recv() {
+            if let EventKind::Output { text } = event.kind {
+                parts.push(text);
+            }
+        }
+        told.parts = Some(parts);
         check("pipeline", &scenario, &told);
     }
 }
