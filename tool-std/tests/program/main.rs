@@ -7,6 +7,7 @@ mod chat;
 #[cfg(target_os = "linux")]
 mod ended;
 mod examples;
+mod http;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
