@@ -135,6 +135,7 @@ pub(super) async fn reply_in_form(
 
 /// The query of `GET /v1/calls`.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
     limit: Option<usize>,
 }
@@ -160,10 +161,14 @@ pub(super) async fn list_calls(
             .suggest("send `Session-Id`"));
     };
     service.find_session(&id, &caller)?;
+    let limit = query.limit.unwrap_or(PAGE_SIZE);
+    if !(1..=MAX_PAGE_SIZE).contains(&limit) {
+        let error = format!("`limit` is {limit}, but must be between 1 and {MAX_PAGE_SIZE}");
+        return Err(ProblemDetails::bad_request(error));
+    }
     let log = service.events.session_log(&id);
     let last = log.map_or(0, |log| log.last_seq());
     let mut calls = service.stored(service.options.session_store.list_calls(&id).await)?;
-    let limit = query.limit.unwrap_or(PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
     calls.drain(..calls.len().saturating_sub(limit));
     calls.iter_mut().for_each(|call| call.response = None);
     Ok(Json(CallList { last_event_id: service.events.event_id(last), calls }))

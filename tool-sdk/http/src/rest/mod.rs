@@ -27,6 +27,7 @@ mod idempotency;
 mod metrics;
 mod openapi;
 mod options;
+mod plain_errors;
 mod problem;
 mod query_args;
 mod random_id;

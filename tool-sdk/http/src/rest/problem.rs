@@ -72,6 +72,20 @@ impl ProblemDetails {
         }))
     }
 
+    /// Returns the problem of a request that a layer or an extractor refused.
+    pub(super) fn from_status(status: StatusCode, error: &str) -> Self {
+        let kind = match status {
+            StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
+            StatusCode::FORBIDDEN => ErrorKind::Denied,
+            StatusCode::NOT_FOUND => ErrorKind::NotFound,
+            StatusCode::SERVICE_UNAVAILABLE => ErrorKind::Unavailable,
+            status if status.is_server_error() => ErrorKind::Internal,
+            _ => ErrorKind::InvalidArgs,
+        };
+        let fallback = status.canonical_reason().unwrap_or_default();
+        Self::new(status, kind.as_str(), if error.is_empty() { fallback } else { error })
+    }
+
     /// Returns the problem of a request that is not understood.
     pub(super) fn bad_request(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, ErrorKind::InvalidArgs.as_str(), error)

@@ -77,7 +77,7 @@ async fn read_body(body: Body) -> Result<String, ProblemDetails> {
         .map_err(|_| ProblemDetails::bad_request("the body is not UTF-8"))
 }
 
-/// The body of a request that is no call: JSON without unknown members.
+/// The body of a request that is no call: a JSON object without unknown members.
 #[derive(Debug)]
 pub(super) struct JsonBody<T>(pub(super) T);
 
@@ -86,6 +86,10 @@ impl<T: DeserializeOwned, S: Sync> FromRequest<S> for JsonBody<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ProblemDetails> {
         let JsonText(text) = JsonText::from_request(request, state).await?;
+        // serde would also read the members from an array, in order.
+        if !text.trim_start().starts_with('{') {
+            return Err(ProblemDetails::bad_request("the body must be a JSON object"));
+        }
         let parsed = serde_json::from_str(&text);
         parsed.map(Self).map_err(|error| ProblemDetails::bad_request(format!("the body: {error}")))
     }

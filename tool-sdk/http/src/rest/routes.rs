@@ -11,6 +11,7 @@ use tool_sdk_mcp::Server;
 
 use super::access_log::log_request;
 use super::options::RestOptions;
+use super::plain_errors::replace_plain_errors;
 use super::problem::ProblemDetails;
 use super::service::RestService;
 use super::{
@@ -111,6 +112,7 @@ fn with_all_checks(
     let open = open_routes().with_state(Arc::clone(&service));
     let routes = with_token_check(api, &authenticator).merge(open);
     let routes = with_host_checks(routes, http, authenticator);
+    let routes = routes.layer(middleware::from_fn(replace_plain_errors));
     routes.layer(middleware::from_fn_with_state(service, log_request))
 }
 

@@ -28,7 +28,7 @@ use crate::auth::HttpCaller;
 /// The maximum number of sessions; the one that was idle for longest ends for another one.
 const MAX_SESSIONS: usize = 1024;
 /// The longest names of a project and a conversation.
-const MAX_NAME_BYTES: usize = 256;
+const MAX_NAME_CHARS: usize = 256;
 
 /// The prefix of the ids of sessions that no client can name.
 const UNNAMED: &str = "once";
@@ -114,7 +114,7 @@ impl FromRequestParts<Arc<RestService>> for RequestSession {
         };
         if is_named && project.is_some() && project.as_deref() != session.project() {
             let error = "`Project-Id` names another project than that of the session";
-            return Err(ProblemDetails::bad_request(error)
+            return Err(ProblemDetails::conflict(error)
                 .suggest("make a session for the project with `POST /v1/sessions`"));
         }
         let session = with_request_ids(session, parts);
@@ -131,7 +131,7 @@ fn with_request_ids(session: Session, parts: &Parts) -> Session {
         None => session,
     };
     match parts.headers.get("traceparent").and_then(|it| it.to_str().ok()) {
-        Some(parent) if parent.len() <= MAX_NAME_BYTES => {
+        Some(parent) if parent.len() <= MAX_NAME_CHARS => {
             session.with_metadata("traceparent", parent)
         }
         _ => session,
@@ -204,8 +204,8 @@ struct SessionBody<'s> {
 
 fn check_name(name: &str, value: Option<&String>) -> Result<(), ProblemDetails> {
     match value {
-        Some(value) if value.is_empty() || value.len() > MAX_NAME_BYTES => {
-            let error = format!("`{name}` must have 1 to {MAX_NAME_BYTES} bytes");
+        Some(value) if value.is_empty() || value.chars().count() > MAX_NAME_CHARS => {
+            let error = format!("`{name}` must have 1 to {MAX_NAME_CHARS} characters");
             Err(ProblemDetails::bad_request(error))
         }
         _ => Ok(()),

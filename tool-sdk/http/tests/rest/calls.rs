@@ -21,6 +21,37 @@ async fn lists_complete_definitions() {
     assert_eq!(unknown["suggestion"], "did you mean `add`?");
 }
 
+// Whatever refuses a request, a handler, an extractor, a route or a check before all of them.
+#[tokio::test]
+async fn every_refusal_is_a_problem_document() {
+    let server = TestServer::start().await;
+    let session = server.new_session(crate::server::CLIENT).await;
+    let get = |path: &str| server.get(path).session(&session);
+    for (request, status, category) in [
+        (get("/v1/tools").without("authorization"), 401, "unauthorized"),
+        (get("/v1/tools").header("host", "evil.example"), 403, "denied"),
+        (get("/v1/nothing"), 404, "not_found"),
+        (server.request("PUT", "/v1/tools"), 405, "invalid_args"),
+        (get("/v1/calls?limit=x"), 400, "invalid_args"),
+        (get("/v1/calls?limit=0"), 400, "invalid_args"),
+        (get("/v1/calls?limit=1001"), 400, "invalid_args"),
+        (get("/v1/calls?limits=1"), 400, "invalid_args"),
+        (get("/v1/tools/%ff"), 400, "invalid_args"),
+        // serde would read the members of a struct from an array.
+        (server.request("POST", "/v1/sessions").text("[null, null]"), 400, "invalid_args"),
+        (server.request("POST", "/v1/batch").text("[[]]"), 400, "invalid_args"),
+    ] {
+        let response = request.send().await.expect(status);
+        assert_eq!(response.header("content-type"), "application/problem+json");
+        let problem = response.json();
+        assert_eq!((&problem["category"], &problem["status"]), (&json!(category), &json!(status)));
+        assert!(!problem["detail"].as_str().unwrap().is_empty(), "{problem}");
+    }
+    let refused = server.get("/v1/tools").without("authorization").send().await;
+    assert_eq!(refused.header("www-authenticate"), "Bearer");
+    assert!(server.request("PUT", "/v1/tools").send().await.header("allow").contains("GET"));
+}
+
 // F133, F183
 #[tokio::test]
 async fn returns_the_result_as_typed_json() {

@@ -27,10 +27,20 @@ async fn the_short_document_holds_the_tools_only() {
     assert_eq!((&add["operationId"], &add["x-read-only"]), (&json!("add"), &json!(true)));
     let body = &add["requestBody"]["content"]["application/json"];
     assert_eq!(body["examples"]["example1"]["value"], json!({ "a": 1, "b": 2 }));
+    // `null` for an optional argument is accepted, so the schema says so.
+    let optional = &document["components"]["schemas"]["add_arguments"]["properties"]["b"];
     assert_eq!(
-        document["components"]["schemas"]["add_arguments"]["properties"]["b"]["maximum"],
-        100
+        (&optional["default"], &optional["description"]),
+        (&json!(1), &json!("The second."))
     );
+    assert_eq!(
+        (&optional["anyOf"][0]["maximum"], &optional["anyOf"][1]),
+        (&json!(100), &json!({ "type": "null" }))
+    );
+    // Nothing of approvals stands there, and no header that a client would show to a model.
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    assert!(schemas.keys().all(|name| !name.contains("Approval")), "{schemas:?}");
+    assert_eq!((add.get("parameters"), &document["tags"][0]["name"]), (None, &json!("math")));
 }
 
 #[tokio::test]
