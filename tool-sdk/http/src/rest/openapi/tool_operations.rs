@@ -64,8 +64,6 @@ fn add_protocol(call: &mut Value) {
     let parameter = |name: &str| json!({ "$ref": format!("#/components/parameters/{name}") });
     let names = ["SessionId", "ProjectId", "IdempotencyKey", "Prefer"];
     call["parameters"] = names.map(parameter).to_vec().into();
-    let event = json!({ "$ref": format!("{SCHEMAS}ServerSentEvent") });
-    call["responses"]["200"]["content"]["text/event-stream"] = json!({ "schema": event });
     let accepted = json!({ "$ref": format!("{SCHEMAS}AcceptedCall") });
     let by_id = |id: &str| json!({ "operationId": id, "parameters": { "path.id": "$response.body#/call" } });
     call["responses"]["202"] = json!({
