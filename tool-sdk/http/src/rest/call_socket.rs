@@ -1,7 +1,7 @@
 //! `GET /v1/calls/ws`: calls over one WebSocket, many at a time, each with its events and its result.
 //!
 //! ```text
-//! client ─▶ {"type": "call", "id": "1", "tool": "read_file", "arguments": {"path": "a.rs"}}
+//! client ─▶ {"type": "call", "id": "1", "tool": "add", "arguments": {"a": 1, "b": 2}}
 //!           {"type": "cancel", "id": "1"}
 //! server ─▶ {"type": "started", "id": "1", "call": "call-…"}
 //!           {"type": "event", "id": "1", "event": {…}}
