@@ -53,7 +53,7 @@ pub struct App {
     conflicts: Option<RegistryError>,
     /// Whether the tools are those that the linker kept.
     is_linked: bool,
-    version: Option<&'static str>,
+    pub(super) version: Option<&'static str>,
     session_setup: Vec<Box<dyn Fn(Session) -> Session>>,
     toolset_setup: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
     pipeline_setup: Vec<Box<dyn Fn(Pipeline) -> Pipeline>>,

@@ -25,6 +25,7 @@
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
 //!           add NAME --url URL | import [CLIENT | FILE]
 //!           resources [NAME] | prompts [NAME] | read NAME URI
+//!           pack [PROGRAM] --author NAME [--download-url URL]
 //!   state   show [--json] | backup FILE | export | prune --older-than TIME
 //!   sessions  list [--json] | show ID [--json] | export ID
 //!   memory  list [WORDS] [--json] | import DIR | export DIR

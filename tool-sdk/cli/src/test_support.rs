@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
@@ -37,6 +38,8 @@ pub(super) struct TestCli {
     pub(super) columns: Option<u16>,
     pub(super) folder: tempfile::TempDir,
     pub(super) console: Option<Arc<ScriptedConsole>>,
+    /// The file of the program.
+    pub(super) program_path: Option<PathBuf>,
 }
 
 impl Default for TestCli {
@@ -50,6 +53,7 @@ impl Default for TestCli {
             columns: None,
             folder,
             console: None,
+            program_path: None,
         }
     }
 }
@@ -94,6 +98,7 @@ impl TestCli {
             console: self.console.clone().map(|person| person as _),
             env: &env,
             current_dir: self.folder.path().to_owned(),
+            program_path: self.program_path.clone(),
             ..Io::new(&mut stdin, &mut out, &mut err)
         };
         let args = std::iter::once("/usr/bin/toy").chain(args.iter().copied()).map(OsString::from);

@@ -5,6 +5,7 @@
 mod asking;
 mod http;
 mod kept;
+mod pack;
 mod peer;
 mod pipes;
 #[cfg(unix)]

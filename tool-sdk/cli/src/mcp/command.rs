@@ -14,7 +14,7 @@ use tool_sdk_mcp::{ServerStatus, internal::name_prefix};
 
 use super::config_edit::{ConfigDocument, duplicate_server};
 use super::server_entry::ServerEntry;
-use super::{ConfiguredServers, ServerScope, import, offers, open_pins};
+use super::{ConfiguredServers, ServerScope, import, offers, open_pins, pack};
 use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
 use crate::settings::{PromptMode, Settings};
 use crate::setup::ClientProgram;
@@ -90,7 +90,8 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
             .arg_required_else_help(true)
             .subcommands([list, inspect, remove, import].map(args::with_globals))
             .subcommands(offers::build_commands(json).map(args::with_globals))
-            .subcommand(describe_sandbox_args(args::with_globals(add))),
+            .subcommand(describe_sandbox_args(args::with_globals(add)))
+            .subcommand(args::with_globals(pack::build_command(program))),
     )
 }
 
@@ -111,7 +112,8 @@ pub(crate) fn run(
 ) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
         return Err(CommandError::usage(
-            "`list`, `add`, `import`, `remove`, `inspect`, `resources`, `prompts` or `read` is missing",
+            "`list`, `add`, `import`, `remove`, `inspect`, `resources`, `prompts`, `read` or `pack` is \
+             missing",
         ));
     };
     match command {
@@ -122,6 +124,7 @@ pub(crate) fn run(
         "resources" => offers::list_resources(settings, matches, io),
         "prompts" => offers::list_prompts(settings, matches, io),
         "read" => offers::read_resource(settings, matches, io),
+        "pack" => pack::run(app, matches, io),
         _ => list_servers(settings, matches.get_flag(args::JSON), io),
     }
 }

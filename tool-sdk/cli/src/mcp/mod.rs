@@ -12,6 +12,7 @@ mod command;
 pub(super) mod config_edit;
 mod import;
 mod offers;
+mod pack;
 mod references;
 mod server_entry;
 mod server_folders;
