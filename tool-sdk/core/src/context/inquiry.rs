@@ -1,5 +1,5 @@
-//! Lets a running tool ask its caller: a form for the user, a completion by the caller's model,
-//! or the caller's root folders.
+//! Lets a running tool ask its caller: a form for the user, an address that the user opens, a
+//! completion by the caller's model, or the caller's root folders.
 //!
 //! The surface provides an [`InquiryHandler`] with the session. Without a handler, and when the
 //! client cannot answer, the inquiry fails with kind `unavailable`.
@@ -42,6 +42,8 @@ pub struct Inquiry {
 pub enum InquiryKind {
     /// A form that the user fills in.
     Form,
+    /// An address that the user opens, for what must not go through the client, such as a login.
+    Url,
     /// A text that the caller's model writes.
     Sample,
     /// The folders that the caller works in.
@@ -50,11 +52,24 @@ pub enum InquiryKind {
 
 impl Inquiry {
     /// Asks the caller's user to fill in a form with the fields of `schema`.
+    ///
+    /// The fields are texts, numbers, booleans and choices. A choice of one is
+    /// `{"type": "string", "oneOf": [{"const": "s", "title": "Small"}]}`, and of several
+    /// `{"type": "array", "items": {"anyOf": [{"const": "s", "title": "Small"}]}}`: the user sees the
+    /// titles, and the answer has the values.
     #[must_use]
     pub fn form(message: impl Into<String>, schema: Value) -> Self {
         let params =
             json!({ "mode": "form", "message": message.into(), "requestedSchema": schema });
         Self { kind: InquiryKind::Form, params }
+    }
+
+    /// Asks the caller's user to open `url`, where the user answers the server that the address
+    /// belongs to. The answer says whether the user agreed, and has no content.
+    #[must_use]
+    pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
+        let params = json!({ "mode": "url", "message": message.into(), "url": url.into() });
+        Self { kind: InquiryKind::Url, params }
     }
 
     /// Asks the caller's model to complete `prompt`.
@@ -85,6 +100,11 @@ impl Inquiry {
         self.kind
     }
 
+    /// Returns whether a person answers the inquiry.
+    fn is_for_user(&self) -> bool {
+        matches!(self.kind, InquiryKind::Form | InquiryKind::Url)
+    }
+
     /// Returns the parameters, as the Model Context Protocol defines them.
     #[must_use]
     pub fn params(&self) -> &Value {
@@ -92,11 +112,11 @@ impl Inquiry {
     }
 }
 
-/// The result of a form.
+/// The result of a form, or of an address to open.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
 pub enum ElicitationOutcome {
-    /// The user filled it in.
+    /// The user filled it in, or agreed to open the address.
     Accepted(Map<String, Value>),
     /// The user declined.
     Declined,
@@ -193,7 +213,7 @@ impl Context {
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
     ) -> Result<Vec<Value>, ToolError> {
         let inquiries = into_named(inquiries);
-        let is_for_people = inquiries.iter().any(|(_, it)| it.kind() == InquiryKind::Form);
+        let is_for_people = inquiries.iter().any(|(_, it)| it.is_for_user());
         let answers = self.session().start_inquiries(inquiries)?;
         match &self.sink {
             Some(sink) if is_for_people => {
@@ -214,6 +234,22 @@ impl Context {
         schema: Value,
     ) -> Result<ElicitationOutcome, ToolError> {
         let answers = self.inquire([("form", Inquiry::form(message, schema))]).await?;
+        Ok(answers.first().map_or(ElicitationOutcome::Cancelled, ElicitationOutcome::from))
+    }
+
+    /// Asks the caller's user to open `url`, see [`Inquiry::url`]. An accepted outcome says that the
+    /// user agreed to open the address, and not that the user has finished there.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind `unavailable` when the caller cannot show addresses; ask
+    /// [`Session::can_inquire`] first, and put the address into the result otherwise.
+    pub async fn elicit_url(
+        &self,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Result<ElicitationOutcome, ToolError> {
+        let answers = self.inquire([("url", Inquiry::url(message, url))]).await?;
         Ok(answers.first().map_or(ElicitationOutcome::Cancelled, ElicitationOutcome::from))
     }
 
@@ -255,6 +291,8 @@ mod tests {
         assert!(!cx.session().can_inquire(InquiryKind::Form));
         let form = cx.elicit("your name?", json!({ "type": "object" })).await.unwrap_err();
         assert_eq!(form.kind(), ErrorKind::Unavailable);
+        let page = cx.elicit_url("log in", "https://example.com/login").await.unwrap_err();
+        assert_eq!(page.kind(), ErrorKind::Unavailable);
         assert_eq!(cx.sample("go on", 10).await.unwrap_err().kind(), ErrorKind::Unavailable);
     }
 

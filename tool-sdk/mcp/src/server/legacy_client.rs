@@ -54,7 +54,7 @@ impl LegacyClient {
 
     async fn send_inquiry(&self, inquiry: &Inquiry) -> Result<Value, ToolError> {
         let request = match inquiry.kind() {
-            InquiryKind::Form => {
+            InquiryKind::Form | InquiryKind::Url => {
                 let form: ElicitRequestParams = parse_inquiry(inquiry)?;
                 ServerRequest::ElicitRequest(ElicitRequest::new(form))
             }

@@ -29,6 +29,7 @@ pub(super) use self::pending_inputs::{PendingQuestions, QuestionReceiver, questi
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct InputCapabilities {
     pub(super) form: bool,
+    url: bool,
     sample: bool,
     roots: bool,
 }
@@ -40,6 +41,7 @@ impl InputCapabilities {
         Self {
             // A client that names no kind of elicitation supports forms.
             form: elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
+            url: elicitation.is_some_and(|can| can.url.is_some()),
             sample: can.sampling.is_some(),
             roots: can.roots.is_some(),
         }
@@ -48,6 +50,7 @@ impl InputCapabilities {
     pub(super) const fn supports(self, kind: InquiryKind) -> bool {
         match kind {
             InquiryKind::Form => self.form,
+            InquiryKind::Url => self.url,
             InquiryKind::Sample => self.sample,
             InquiryKind::Roots => self.roots,
         }
@@ -74,6 +77,7 @@ pub(super) fn unsupported_error(kind: InquiryKind) -> ToolError {
         "this client {}",
         match kind {
             InquiryKind::Form => "cannot show forms (`elicitation`)",
+            InquiryKind::Url => "cannot show addresses (`elicitation.url`)",
             InquiryKind::Sample => "does not offer its model (`sampling`)",
             InquiryKind::Roots => "does not list its folders (`roots`)",
         }
@@ -85,6 +89,7 @@ pub(super) fn unsupported_error(kind: InquiryKind) -> ToolError {
 pub(super) fn missing_capability_error(kind: InquiryKind) -> ErrorData {
     let lacking = match kind {
         InquiryKind::Form => json!({ "elicitation": {} }),
+        InquiryKind::Url => json!({ "elicitation": { "url": {} } }),
         InquiryKind::Sample => json!({ "sampling": {} }),
         InquiryKind::Roots => json!({ "roots": {} }),
     };
@@ -96,7 +101,9 @@ pub(super) fn missing_capability_error(kind: InquiryKind) -> ErrorData {
 /// Converts an inquiry into a protocol request.
 pub(super) fn to_input_request(inquiry: &Inquiry) -> Result<InputRequest, ToolError> {
     Ok(match inquiry.kind() {
-        InquiryKind::Form => InputRequest::Elicitation(ElicitRequest::new(parse_inquiry(inquiry)?)),
+        InquiryKind::Form | InquiryKind::Url => {
+            InputRequest::Elicitation(ElicitRequest::new(parse_inquiry(inquiry)?))
+        }
         InquiryKind::Sample => {
             InputRequest::CreateMessage(CreateMessageRequest::new(parse_inquiry(inquiry)?))
         }
@@ -106,7 +113,13 @@ pub(super) fn to_input_request(inquiry: &Inquiry) -> Result<InputRequest, ToolEr
 
 /// Parses the parameters of an inquiry as a protocol type.
 pub(super) fn parse_inquiry<T: DeserializeOwned>(inquiry: &Inquiry) -> Result<T, ToolError> {
-    T::deserialize(inquiry.params()).map_err(|error| {
+    let mut params = inquiry.params().clone();
+    if inquiry.kind() == InquiryKind::Url {
+        // Versions before 2026-07-28 require an id, which nothing here refers to.
+        let id = getrandom::u64().map_err(|error| ToolError::internal(error.to_string()))?;
+        params["elicitationId"] = format!("{id:016x}").into();
+    }
+    T::deserialize(params).map_err(|error| {
         ToolError::internal(format_args!("the tool's question is invalid: {error}"))
     })
 }
@@ -117,7 +130,7 @@ pub(super) fn is_valid_answer(inquiry: &Inquiry, answer: &Value) -> bool {
         T::deserialize(answer).is_ok()
     }
     match inquiry.kind() {
-        InquiryKind::Form => is::<ElicitResult>(answer),
+        InquiryKind::Form | InquiryKind::Url => is::<ElicitResult>(answer),
         InquiryKind::Sample => is::<CreateMessageResult>(answer),
         InquiryKind::Roots => is::<ListRootsResult>(answer),
     }
