@@ -22,10 +22,10 @@ mod server;
 
 pub use self::client::{
     ClientFeatures, ConnectFn, ErrorClass, ForeignPrompts, ForeignResources, HttpEndpoint,
-    InvalidServerConfig, ProgressCallback, RemoteCall, RemoteConnection, RemoteError, RemoteFuture,
-    RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool, ServerCommand,
-    ServerConfig, ServerManager, ServerRequestHandler, ServerStatus, ToolPins, TransportConfig,
-    connect_streams,
+    InvalidServerConfig, OfferChange, ProgressCallback, RemoteCall, RemoteConnection, RemoteError,
+    RemoteFuture, RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool,
+    ServerCommand, ServerConfig, ServerManager, ServerRequestHandler, ServerStatus, ToolPins,
+    TransportConfig, connect_streams,
 };
 pub use self::resource_cache::{CacheStats, ResourceCache, ResourcePrefetcher};
 pub use self::server::{

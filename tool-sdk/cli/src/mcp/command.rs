@@ -3,7 +3,6 @@
 //! **Invariant:** a server's tools are only pinned as trusted after the user saw their names, and what
 //! is odd about them, and could see all of their text.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -138,7 +137,15 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
     servers.merge_tools(Toolset::new(Registry::default()), ServerScope::All, io);
     let statuses = servers.manager().statuses();
     if json {
-        writeln!(io.stdout, "{:#}", json!(statuses))?;
+        let with_instructions = |status: &ServerStatus| {
+            let mut entry = json!(status);
+            if let Some(text) = servers.manager().instructions(&status.name) {
+                entry["instructions"] = text.into();
+            }
+            entry
+        };
+        let entries: Vec<Value> = statuses.iter().map(with_instructions).collect();
+        writeln!(io.stdout, "{:#}", json!(entries))?;
         return Ok(0);
     }
     if statuses.is_empty() {
@@ -153,8 +160,20 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
         };
         let line = format!("{}  {state}  {}", status.name, transport_text(status));
         writeln!(io.stdout, "{}", style::sanitize_text(&line).replace('\n', " "))?;
+        if settings.is_verbose {
+            let text = servers.manager().instructions(&status.name);
+            for line in instruction_lines(text.as_deref()) {
+                writeln!(io.stdout, "  {line}")?;
+            }
+        }
     }
     Ok(0)
+}
+
+/// Returns what a server says about how it is used, as lines that hide nothing.
+fn instruction_lines(text: Option<&str>) -> Vec<String> {
+    let lines = text.unwrap_or_default().lines().map(|line| spell_hidden(line).into_owned());
+    lines.collect()
 }
 
 /// Returns the URL or the command of a server.
@@ -212,21 +231,25 @@ fn inspect_server(app: &App, settings: &Settings, matches: &ArgMatches, io: &mut
     servers.connect_others(io);
     let status = servers.manager().status(&status.name).unwrap_or(status);
     if matches.get_flag(args::JSON) {
-        writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
+        let instructions = servers.manager().instructions(&status.name);
+        let report = json!({ "server": status, "tools": tools, "instructions": instructions });
+        writeln!(io.stdout, "{report:#}")?;
     } else {
-        let page = render_page(&status, &tools, &servers.manager().pin_texts(&status.name));
+        let page = render_page(&status, &tools, &servers);
         io.stdout.write_all(page.as_bytes())?;
     }
     Ok(0)
 }
 
-/// Renders everything that a server says about its tools, since exactly this is trusted.
-fn render_page(
-    status: &ServerStatus,
-    tools: &[Definition],
-    shown: &BTreeMap<String, String>,
-) -> String {
+/// Renders everything that a server says about itself and its tools, since exactly this is trusted.
+fn render_page(status: &ServerStatus, tools: &[Definition], servers: &ConfiguredServers) -> String {
+    let shown = servers.manager().pin_texts(&status.name);
     let mut lines = vec![format!("{}: {}", status.name, transport_text(status))];
+    let instructions = servers.manager().instructions(&status.name);
+    if let Some(text) = &instructions {
+        lines.push("instructions:".to_owned());
+        lines.extend(text.lines().map(|line| format!("  {line}")));
+    }
     for tool in tools {
         lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
         let text = shown.get(tool.name.as_str()).map_or("", String::as_str);
@@ -280,7 +303,7 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
     let servers = ConfiguredServers::with_entries(all, settings, io)?;
     let (status, tools) = connect_and_list(app, &servers, server)?;
     let shown = servers.manager().pin_texts(server);
-    let page = render_page(&status, &tools, &shown);
+    let page = render_page(&status, &tools, &servers);
     if settings.is_verbose {
         io.print_stderr(page.trim_end());
     } else {

@@ -498,3 +498,21 @@ fn resources_and_prompts_of_a_server_are_listed_and_read() {
         assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
     }
 }
+
+#[test]
+fn instructions_of_a_server_are_shown_in_its_words() {
+    let shelf = TestConfig::new("mode = \"auto\"\n");
+    let script = greeting_server()
+        .replace(r#""serverInfo""#, r#""instructions":"Greet\u202e people.\nTwice.","serverInfo""#);
+    let script = shelf.setting.write_text("server.sh", &script);
+    assert_eq!(shelf.run(&["--yes", "mcp", "add", "greeter", "--", "sh", &script]).code, 0);
+    let words = "  Greet\\u{202e} people.\n  Twice.\n";
+    let inspected = shelf.run(&["mcp", "inspect", "greeter"]);
+    assert!(inspected.out.contains(words), "{}{}", inspected.out, inspected.err);
+    assert!(!shelf.run(&["mcp", "list"]).out.contains("Twice"));
+    assert!(shelf.run(&["mcp", "list", "--verbose"]).out.contains(words));
+    for args in [&["mcp", "inspect", "greeter", "--json"][..], &["mcp", "list", "--json"]] {
+        let shown = shelf.run(args).out;
+        assert!(shown.contains(r#""instructions": "Greet"#), "{shown}");
+    }
+}

@@ -11,6 +11,7 @@ mod http_responses;
 mod inquiries;
 mod loop_guard;
 mod notifications;
+mod passing_on;
 mod peer;
 mod protocol_edge_cases;
 mod request_limits;

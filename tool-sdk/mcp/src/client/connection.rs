@@ -6,7 +6,7 @@
 //! **Invariant:** no call is sent twice: a call that was lost is not retried. A server that was
 //! removed is not reconnected, even while some of its tools are still referenced.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -17,10 +17,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_sdk_core::{Tool, ToolAudience, Toolset};
 
 use super::config::{ServerConfig, TransportConfig};
+use super::offer_changes::{OfferChannels, WatchCounts};
 use super::pins::ToolPins;
 use super::remote::{
-    ErrorClass, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt, RemoteResource,
-    RemoteTool,
+    ErrorClass, OfferChange, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt,
+    RemoteResource, RemoteTool,
 };
 use super::secret_filter::SecretFilter;
 use super::server_requests::ClientFeatures;
@@ -63,6 +64,9 @@ pub(super) struct ServerConnection {
     audience: ToolAudience,
     pins: ToolPins,
     tool_index: ToolNameIndex,
+    /// Where changes of resources and prompts are announced.
+    offer_channels: OfferChannels,
+    watched: WatchCounts,
     secrets: SecretFilter,
     state: Mutex<State>,
     /// Held while the toolset is changed, so that the last listing wins.
@@ -110,6 +114,7 @@ impl ServerConnection {
         audience: ToolAudience,
         pins: ToolPins,
         tool_index: ToolNameIndex,
+        offer_channels: OfferChannels,
     ) -> Arc<Self> {
         let secrets = SecretFilter::for_transport(&config.transport);
         Arc::new(Self {
@@ -119,6 +124,8 @@ impl ServerConnection {
             audience,
             pins,
             tool_index,
+            offer_channels,
+            watched: WatchCounts::default(),
             state: Mutex::default(),
             publish_lock: Mutex::default(),
             connect_lock: tokio::sync::Mutex::default(),
@@ -234,6 +241,26 @@ impl ServerConnection {
         got.map_err(|error| self.record_failure(error))
     }
 
+    /// Subscribes to changes of a resource, also after the server is connected again.
+    pub(super) async fn watch_resource(&self, uri: &str) -> Result<(), RemoteError> {
+        match (self.watched.add(uri), self.live_remote()) {
+            (true, Some(remote)) => {
+                with_timeout(self.call_timeout(), remote.watch_resource(uri)).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends a subscription.
+    pub(super) async fn unwatch_resource(&self, uri: &str) -> Result<(), RemoteError> {
+        match (self.watched.remove(uri), self.live_remote()) {
+            (true, Some(remote)) => {
+                with_timeout(self.call_timeout(), remote.unwatch_resource(uri)).await
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the instructions of the server, if it is connected.
     pub(super) fn instructions(&self) -> Option<String> {
         self.live_remote()?.instructions()
@@ -283,6 +310,8 @@ impl ServerConnection {
         }
         self.publish_tools(&remote, made);
         let watch = watch_tool_changes(Arc::downgrade(self), Arc::clone(&remote));
+        tokio::spawn(gone.clone().run_until_cancelled_owned(watch));
+        let watch = watch_offer_changes(Arc::downgrade(self), Arc::clone(&remote));
         tokio::spawn(gone.run_until_cancelled_owned(watch));
         Ok(remote)
     }
@@ -440,6 +469,31 @@ async fn watch_tool_changes(line: Weak<ServerConnection>, remote: Arc<dyn Remote
             Err(error) => drop(line.record_failure(error)),
         }
     }
+}
+
+/// Announces changes of resources and prompts until the connection is closed.
+async fn watch_offer_changes(line: Weak<ServerConnection>, remote: Arc<dyn RemoteConnection>) {
+    let Some(watched) = line.upgrade().map(|line| line.watched.uris()) else { return };
+    for uri in watched {
+        // A server that no longer has the resource is asked again with the next connection.
+        let _ = remote.watch_resource(&uri).await;
+    }
+    let mut lists = BTreeSet::new();
+    loop {
+        tokio::select! {
+            change = remote.offer_changed() => {
+                let Some(line) = line.upgrade() else { return };
+                if !matches!(change, OfferChange::Resource(_)) {
+                    lists.insert(change.clone());
+                }
+                line.offer_channels.announce(line.name(), change);
+            }
+            () = remote.closed() => break,
+        }
+    }
+    // What the server had is gone with it.
+    let Some(line) = line.upgrade() else { return };
+    lists.into_iter().for_each(|list| line.offer_channels.announce(line.name(), list));
 }
 
 /// Lists up to this length are prepared inline when all of their schemas are cheap.

@@ -11,6 +11,7 @@ use tool_sdk_core::{Context, Pipeline, Session, ToolAudience, ToolError, Toolset
 use super::config::{InvalidServerConfig, ServerConfig};
 use super::connection::ServerConnection;
 use super::naming;
+use super::offer_changes::OfferChannels;
 use super::pins::ToolPins;
 use super::remote::{RemoteError, RemotePrompt, RemoteResource, RemoteTool};
 use super::status::ServerStatus;
@@ -52,6 +53,7 @@ struct Inner {
     toolset: Mutex<Arc<Toolset>>,
     pins: Mutex<ToolPins>,
     tool_index: ToolNameIndex,
+    offer_channels: OfferChannels,
     /// Who has the tools.
     audience: ToolAudience,
     /// The servers of the host, for a manager of one session.
@@ -112,6 +114,7 @@ impl ServerManager {
             toolset: Mutex::new(self.toolset()),
             pins: Mutex::new(ToolPins::in_memory()),
             tool_index: ToolNameIndex::default(),
+            offer_channels: OfferChannels::default(),
             audience: ToolAudience::session(session),
             base: Some(self.clone()),
             connections: Mutex::default(),
@@ -132,7 +135,16 @@ impl ServerManager {
         let (toolset, tool_index) = (Mutex::new(toolset), ToolNameIndex::default());
         let (pins, connections) = (Mutex::new(pins), Mutex::default());
         let (audience, base) = (ToolAudience::everyone(), None);
-        Self(Arc::new(Inner { toolset, pins, tool_index, audience, base, connections }))
+        let offer_channels = OfferChannels::default();
+        Self(Arc::new(Inner {
+            toolset,
+            pins,
+            tool_index,
+            offer_channels,
+            audience,
+            base,
+            connections,
+        }))
     }
 
     /// Publishes the tools in `toolset` from now on, instead of the current one.
@@ -163,6 +175,7 @@ impl ServerManager {
             audience,
             pins,
             self.0.tool_index.clone(),
+            self.0.offer_channels.clone(),
         );
         connections.insert(connection.name().to_owned(), connection);
         Ok(())
@@ -306,6 +319,30 @@ impl ServerManager {
     /// Fails when there is no such server or resource.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value, RemoteError> {
         self.find_connection(server)?.read_resource(uri).await
+    }
+
+    /// Subscribes to changes of a server's resource, also after the server is connected again; see
+    /// [`ForeignResources`](super::ForeignResources), which announces them.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not notify changes of resources. The
+    /// subscription counts nevertheless, until [`unwatch_resource`](Self::unwatch_resource).
+    pub async fn watch_resource(&self, server: &str, uri: &str) -> Result<(), RemoteError> {
+        self.find_connection(server)?.watch_resource(uri).await
+    }
+
+    /// Ends a subscription of [`watch_resource`](Self::watch_resource).
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer.
+    pub async fn unwatch_resource(&self, server: &str, uri: &str) -> Result<(), RemoteError> {
+        self.find_connection(server)?.unwatch_resource(uri).await
+    }
+
+    pub(super) fn offer_channels(&self) -> &OfferChannels {
+        &self.0.offer_channels
     }
 
     /// Returns the state of a server.

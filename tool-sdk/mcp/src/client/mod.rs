@@ -22,6 +22,7 @@ mod elicitation;
 mod http_endpoint;
 mod manager;
 mod naming;
+mod offer_changes;
 mod offers;
 mod output_validator;
 mod pins;
@@ -49,8 +50,8 @@ pub use self::naming::{name_prefix, parse_server};
 pub use self::offers::{ForeignPrompts, ForeignResources};
 pub use self::pins::ToolPins;
 pub use self::remote::{
-    ErrorClass, ProgressCallback, RemoteCall, RemoteConnection, RemoteError, RemoteFuture,
-    RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool,
+    ErrorClass, OfferChange, ProgressCallback, RemoteCall, RemoteConnection, RemoteError,
+    RemoteFuture, RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool,
 };
 pub(super) use self::result::BLOCKS_KEY;
 pub use self::server_requests::{ClientFeatures, ServerRequestHandler};

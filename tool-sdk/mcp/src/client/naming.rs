@@ -127,6 +127,19 @@ fn hash_suffix(server: &str, tool: &str) -> String {
     digits
 }
 
+/// The start of the URIs of foreign resources.
+pub(super) const PASSED_URI_START: &str = "mcp://";
+
+/// Returns the URI of a server's resource for clients of this program.
+pub(super) fn passed_uri(server: &str, uri: &str) -> String {
+    format!("{PASSED_URI_START}{server}/{uri}")
+}
+
+/// Returns the server and its own URI of a resource that is passed on.
+pub(super) fn parse_passed_uri(uri: &str) -> Option<(&str, &str)> {
+    uri.strip_prefix(PASSED_URI_START)?.split_once('/')
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

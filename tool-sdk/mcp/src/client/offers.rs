@@ -12,11 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+use tokio::sync::broadcast;
 use tokio::time::timeout;
 use tool_sdk_core::{Attachment, ConversationMessage, Session, ToolError};
 
 use super::manager::ServerManager;
-use super::naming::name_prefix;
+use super::naming::{name_prefix, parse_passed_uri, passed_uri};
 use super::remote::{RemotePrompt, RemoteResource};
 use crate::server::{
     PromptArgument, PromptDefinition, PromptProvider, ResourceDefinition, ResourceProvider,
@@ -24,9 +26,6 @@ use crate::server::{
 
 /// How long a server may take to list what it has, before its part is left out.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The start of the URIs of foreign resources.
-const URI_START: &str = "mcp://";
 
 /// The resources of connected servers, for [`Server::with_resources`](crate::Server::with_resources).
 ///
@@ -64,6 +63,19 @@ impl ForeignResources {
     }
 }
 
+impl ForeignResources {
+    /// Runs a request about a resource that is passed on, in the background.
+    fn spawn_for<F>(&self, uri: &str, request: impl FnOnce(ServerManager, String, String) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Some((server, uri)) = parse_passed_uri(uri) else { return };
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(request(self.0.clone(), server.to_owned(), uri.to_owned()));
+        }
+    }
+}
+
 /// Returns the names of the servers that are connected.
 fn connected_servers(servers: &ServerManager) -> impl Iterator<Item = String> {
     servers.statuses().into_iter().filter(|status| status.connected).map(|status| status.name)
@@ -71,10 +83,8 @@ fn connected_servers(servers: &ServerManager) -> impl Iterator<Item = String> {
 
 fn passed_resource(server: &str, resource: RemoteResource) -> ResourceDefinition {
     let name = resource.title.unwrap_or(resource.name);
-    let mut passed = ResourceDefinition::new(
-        format!("{URI_START}{server}/{}", resource.uri),
-        format!("{server}: {name}"),
-    );
+    let mut passed =
+        ResourceDefinition::new(passed_uri(server, &resource.uri), format!("{server}: {name}"));
     passed.description = resource.description;
     passed.mime_type = resource.mime_type;
     passed
@@ -90,15 +100,35 @@ impl ResourceProvider for ForeignResources {
     }
 
     async fn read(&self, uri: &str) -> Result<Option<Attachment>, ToolError> {
-        let Some((server, uri)) = uri.strip_prefix(URI_START).and_then(|rest| rest.split_once('/'))
-        else {
-            return Ok(None);
-        };
+        let Some((server, uri)) = parse_passed_uri(uri) else { return Ok(None) };
         if self.0.status(server).is_none() {
             return Ok(None);
         }
         let read = self.0.read_resource(server, uri).await?;
         Ok(read["contents"].get(0).and_then(to_attachment))
+    }
+
+    fn subscribe_updates(&self) -> Option<broadcast::Receiver<String>> {
+        Some(self.0.offer_channels().resources.subscribe())
+    }
+
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>> {
+        Some(self.0.offer_channels().resource_lists.subscribe())
+    }
+
+    fn start_updates(&self, uri: &str) {
+        self.spawn_for(uri, |servers, server, uri| async move {
+            if let Err(error) = servers.watch_resource(&server, &uri).await {
+                tracing::debug!(%server, %error, "cannot subscribe to a resource");
+            }
+        });
+    }
+
+    fn stop_updates(&self, uri: &str) {
+        self.spawn_for(uri, |servers, server, uri| async move {
+            // A server that is gone notifies nothing either.
+            let _ = servers.unwatch_resource(&server, &uri).await;
+        });
     }
 }
 
@@ -142,6 +172,10 @@ fn passed_prompt(server: &str, prompt: RemotePrompt) -> PromptDefinition {
 }
 
 impl PromptProvider for ForeignPrompts {
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>> {
+        Some(self.0.offer_channels().prompt_lists.subscribe())
+    }
+
     async fn list(&self) -> Vec<PromptDefinition> {
         let listed = connected_servers(&self.0).map(|server| async move {
             let prompts = timeout(LIST_TIMEOUT, self.0.list_prompts(&server)).await;

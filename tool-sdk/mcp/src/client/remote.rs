@@ -92,6 +92,27 @@ pub trait RemoteConnection: Send + Sync + 'static {
         None
     }
 
+    /// Asks the server to notify changes of a resource, from now on.
+    fn watch_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, ()> {
+        Box::pin(async move {
+            Err(RemoteError::protocol(format_args!(
+                "cannot watch `{uri}`: the connection does not support subscriptions"
+            )))
+        })
+    }
+
+    /// Ends what [`watch_resource`](Self::watch_resource) began.
+    fn unwatch_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, ()> {
+        let _ = uri;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Waits until the server notifies that something that it offers beside tools changed. Lists that
+    /// the server has at all are reported once at the start.
+    fn offer_changed(&self) -> Pin<Box<dyn Future<Output = OfferChange> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+
     /// Waits until the server notifies that its tools changed.
     fn tools_changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(std::future::pending())
@@ -121,6 +142,18 @@ pub trait RemoteConnection: Send + Sync + 'static {
     fn stderr_tail(&self) -> String {
         String::new()
     }
+}
+
+/// What changed of that which a server offers beside tools.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
+pub enum OfferChange {
+    /// The list of its resources.
+    ResourceList,
+    /// The list of its prompts.
+    PromptList,
+    /// The content of the resource with this URI.
+    Resource(String),
 }
 
 /// A resource as a server describes it; none of it is trustworthy.

@@ -347,10 +347,13 @@ impl Connection {
         if let Some(resources) = resources {
             let mut how = ResourcesCapability::default();
             how.subscribe = resources.subscribe_updates().map(|_| true);
+            how.list_changed = resources.subscribe_list_changes().map(|_| true);
             can.resources = Some(how);
         }
-        if prompts.is_some() {
-            can.prompts = Some(PromptsCapability::default());
+        if let Some(prompts) = prompts {
+            let mut how = PromptsCapability::default();
+            how.list_changed = prompts.subscribe_list_changes().map(|_| true);
+            can.prompts = Some(how);
         }
         if resources.is_some() || prompts.is_some() {
             can.completions = Some(JsonObject::default());

@@ -22,6 +22,7 @@ use tool_sdk_core::internal::LazyCancelToken;
 
 use super::call;
 use super::connection::Connection;
+use super::dyn_provider::DynResourceProvider;
 use super::in_flight::InFlightGuard;
 use super::listing::{LIST_TTL_MS, ProtocolEra};
 use super::message::{ClientRequest, MessageParams};
@@ -239,25 +240,28 @@ impl Connection {
     }
 
     fn subscribe(&self, params: &MessageParams) -> Result<ServerResult, ErrorData> {
-        self.check_resource_updates("resources/subscribe")?;
+        let provider = self.updating_resources("resources/subscribe")?;
         let params = params.decode::<SubscribeRequestParams>("resources/subscribe")?;
-        self.subscriptions.subscribe(params.uri)?;
+        self.subscriptions.subscribe(provider, params.uri)?;
         Ok(ServerResult::EmptyResult(EmptyResult {}))
     }
 
     fn unsubscribe(&self, params: &MessageParams) -> Result<ServerResult, ErrorData> {
-        self.check_resource_updates("resources/unsubscribe")?;
+        self.updating_resources("resources/unsubscribe")?;
         let params = params.decode::<UnsubscribeRequestParams>("resources/unsubscribe")?;
         self.subscriptions.unsubscribe(&params.uri);
         Ok(ServerResult::EmptyResult(EmptyResult {}))
     }
 
-    /// Fails if the host does not report changes of resources.
-    fn check_resource_updates(&self, method: &'static str) -> Result<(), ErrorData> {
-        match self.has_resource_updates() {
-            true => Ok(()),
-            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
-        }
+    /// Returns the resources of the host; fails if the host does not report their changes.
+    fn updating_resources(
+        &self,
+        method: &'static str,
+    ) -> Result<&Arc<dyn DynResourceProvider>, ErrorData> {
+        let provider = self.server.resources.as_ref();
+        provider
+            .filter(|_| self.has_resource_updates())
+            .ok_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 }
 

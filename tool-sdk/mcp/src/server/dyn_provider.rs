@@ -13,6 +13,9 @@ pub(super) trait DynResourceProvider: Send + Sync + 'static {
     fn list_templates(&self) -> BoxFuture<'_, Vec<ResourceDefinition>>;
     fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Option<Attachment>, ToolError>>;
     fn subscribe_updates(&self) -> Option<broadcast::Receiver<String>>;
+    fn start_updates(&self, uri: &str);
+    fn stop_updates(&self, uri: &str);
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>>;
     fn complete_argument(&self, template: &str, argument: &str, begun: &str) -> Vec<String>;
 }
 
@@ -33,6 +36,18 @@ impl<P: ResourceProvider> DynResourceProvider for P {
         ResourceProvider::subscribe_updates(self)
     }
 
+    fn start_updates(&self, uri: &str) {
+        ResourceProvider::start_updates(self, uri);
+    }
+
+    fn stop_updates(&self, uri: &str) {
+        ResourceProvider::stop_updates(self, uri);
+    }
+
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>> {
+        ResourceProvider::subscribe_list_changes(self)
+    }
+
     fn complete_argument(&self, template: &str, argument: &str, begun: &str) -> Vec<String> {
         ResourceProvider::complete_argument(self, template, argument, begun)
     }
@@ -47,6 +62,7 @@ pub(super) trait DynPromptProvider: Send + Sync + 'static {
         arguments: &'a Map<String, Value>,
         session: &'a Session,
     ) -> BoxFuture<'a, Result<Vec<ConversationMessage>, ToolError>>;
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>>;
     fn complete_argument(&self, name: &str, argument: &str, begun: &str) -> Vec<String>;
 }
 
@@ -62,6 +78,10 @@ impl<P: PromptProvider> DynPromptProvider for P {
         session: &'a Session,
     ) -> BoxFuture<'a, Result<Vec<ConversationMessage>, ToolError>> {
         Box::pin(PromptProvider::get(self, name, arguments, session))
+    }
+
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>> {
+        PromptProvider::subscribe_list_changes(self)
     }
 
     fn complete_argument(&self, name: &str, argument: &str, begun: &str) -> Vec<String> {

@@ -252,17 +252,40 @@ fn provider_error(error: ToolError) -> ErrorData {
     }
 }
 
+/// A resource that a client has subscribed to, for as long as this lives.
+pub(super) struct WatchedResource {
+    provider: Arc<dyn DynResourceProvider>,
+    uri: String,
+}
+
+impl WatchedResource {
+    pub(super) fn watch(provider: &Arc<dyn DynResourceProvider>, uri: String) -> Self {
+        provider.start_updates(&uri);
+        Self { provider: Arc::clone(provider), uri }
+    }
+}
+
+impl Drop for WatchedResource {
+    fn drop(&mut self) {
+        self.provider.stop_updates(&self.uri);
+    }
+}
+
 /// The resource subscriptions of one legacy client.
 #[derive(Default)]
-pub(super) struct ResourceSubscriptions(Mutex<Vec<String>>);
+pub(super) struct ResourceSubscriptions(Mutex<Vec<WatchedResource>>);
 
 impl ResourceSubscriptions {
     /// The maximum number of subscriptions of one client.
     pub(super) const MAX_SUBSCRIPTIONS: usize = 1024;
 
-    pub(super) fn subscribe(&self, uri: String) -> Result<()> {
+    pub(super) fn subscribe(
+        &self,
+        provider: &Arc<dyn DynResourceProvider>,
+        uri: String,
+    ) -> Result<()> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.contains(&uri) {
+        if all.iter().any(|known| known.uri == uri) {
             return Ok(());
         }
         if all.len() == Self::MAX_SUBSCRIPTIONS {
@@ -271,15 +294,15 @@ impl ResourceSubscriptions {
                 None,
             ));
         }
-        all.push(uri);
+        all.push(WatchedResource::watch(provider, uri));
         Ok(())
     }
 
     pub(super) fn unsubscribe(&self, uri: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| known != uri);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| known.uri != uri);
     }
 
     pub(super) fn contains(&self, uri: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known == uri)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known.uri == uri)
     }
 }

@@ -91,6 +91,22 @@ pub trait ResourceProvider: Send + Sync + 'static {
         None
     }
 
+    /// Begins to report changes of this resource, because a client has subscribed to it. It is called
+    /// once for each subscription, and [`stop_updates`](Self::stop_updates) at the end of it.
+    fn start_updates(&self, uri: &str) {
+        let _ = uri;
+    }
+
+    /// Ends what [`start_updates`](Self::start_updates) began.
+    fn stop_updates(&self, uri: &str) {
+        let _ = uri;
+    }
+
+    /// Subscribes to changes of the list. If this returns a receiver, clients are notified.
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>> {
+        None
+    }
+
     /// Returns completions for `argument` of the template, the best first.
     fn complete_argument(&self, template: &str, argument: &str, begun: &str) -> Vec<String> {
         let _ = (template, argument, begun);
@@ -197,6 +213,11 @@ pub trait PromptProvider: Send + Sync + 'static {
         arguments: &Map<String, Value>,
         session: &Session,
     ) -> impl Future<Output = Result<Vec<ConversationMessage>, ToolError>> + Send;
+
+    /// Subscribes to changes of the list. If this returns a receiver, clients are notified.
+    fn subscribe_list_changes(&self) -> Option<broadcast::Receiver<()>> {
+        None
+    }
 
     /// Returns completions for `argument` of the prompt, the best first.
     fn complete_argument(&self, name: &str, argument: &str, begun: &str) -> Vec<String> {

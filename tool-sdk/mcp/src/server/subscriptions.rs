@@ -1,13 +1,15 @@
-//! Notifies clients of changes of the tool list and of resources: legacy clients for as long as
+//! Notifies clients of changes of lists and of resources: legacy clients for as long as
 //! they are connected, modern clients for as long as their `subscriptions/listen` request runs.
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use rmcp::model::{
-    ErrorData, GetMeta as _, NotificationMetaObject, ResourceUpdatedNotification,
-    ResourceUpdatedNotificationParam, ServerNotification, ServerResult, SubscriptionFilter,
-    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams, SubscriptionsListenResult, ToolListChangedNotification,
+    ErrorData, GetMeta as _, NotificationMetaObject, PromptListChangedNotification,
+    ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
+    ServerNotification, ServerResult, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
+    SubscriptionsListenResult, ToolListChangedNotification,
 };
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -15,7 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::connection::Connection;
 use super::message::MessageParams;
 use super::request_context::RequestContext;
-use super::resource_adapter::ResourceSubscriptions;
+use super::resource_adapter::{ResourceSubscriptions, WatchedResource};
 use super::tool_list_changes::ToolListChanges;
 
 impl Connection {
@@ -26,6 +28,15 @@ impl Connection {
         tokio::spawn(closed.run_until_cancelled_owned(async move {
             while changes.next_change().await && sink.notify(tool_list_changed()).await.is_ok() {}
         }));
+        for (changes, notification) in self.list_changes() {
+            let (sink, closed) = (self.sink.clone(), self.closed.clone());
+            tokio::spawn(closed.run_until_cancelled_owned(async move {
+                let mut changes = changes;
+                while next_list_change(&mut changes).await
+                    && sink.notify(notification.clone()).await.is_ok()
+                {}
+            }));
+        }
         let Some(mut updates) = self.subscribe_updates() else { return };
         // The task must not keep the connection open.
         let connection = Arc::downgrade(self);
@@ -69,7 +80,11 @@ impl Connection {
 
     /// Returns the part of the filter that this server supports.
     fn accept_filter(&self, wanted: SubscriptionFilter, cx: &RequestContext) -> SubscriptionFilter {
-        let mut accepted = SubscriptionFilter::builder().tools_list_changed().build();
+        let mut accepted = SubscriptionFilter::builder()
+            .tools_list_changed()
+            .resources_list_changed()
+            .prompts_list_changed()
+            .build();
         if self.has_resource_updates() {
             accepted.resource_subscriptions = wanted.resource_subscriptions.clone();
             if let Some(uris) = &mut accepted.resource_subscriptions {
@@ -91,6 +106,20 @@ impl Connection {
             watches_tools.then(|| ToolListChanges::watch(&self.server, self.session()));
         let watched = accepted.resource_subscriptions.as_deref().unwrap_or_default();
         let mut updates = self.subscribe_updates().filter(|_| !watched.is_empty());
+        let provider = self.server.resources.as_ref();
+        let watching: Vec<_> = provider
+            .iter()
+            .flat_map(|provider| {
+                watched.iter().map(|uri| WatchedResource::watch(provider, uri.clone()))
+            })
+            .collect();
+        let mut lists = self.list_changes();
+        lists.retain(|(_, notification)| match notification {
+            ServerNotification::ResourceListChangedNotification(_) => {
+                accepted.resources_list_changed == Some(true)
+            }
+            _ => accepted.prompts_list_changed == Some(true),
+        });
         let send = async |mut notification: ServerNotification| {
             notification.get_meta_mut().set_subscription_id(cx.id.clone());
             cx.sink.notify(notification).await.is_ok()
@@ -108,15 +137,29 @@ impl Connection {
                     }
                 }
             };
-            tokio::join!(tools, resources);
+            let lists = join_all(lists.into_iter().map(async |(mut changes, notification)| {
+                while next_list_change(&mut changes).await && send(notification.clone()).await {}
+            }));
+            tokio::join!(tools, resources, lists);
             // Nothing will change any more, but the subscription lasts until the client ends it.
             std::future::pending::<()>().await;
+            drop(watching);
         }
     }
 
     /// Returns true if the host reports changes of resources.
     pub(super) fn has_resource_updates(&self) -> bool {
         self.subscribe_updates().is_some()
+    }
+
+    /// Subscribes to the lists whose changes the host reports, each with the notification.
+    fn list_changes(&self) -> Vec<(Receiver<()>, ServerNotification)> {
+        let (resources, prompts) = (&self.server.resources, &self.server.prompts);
+        let resources = resources.as_ref().and_then(|provider| provider.subscribe_list_changes());
+        let prompts = prompts.as_ref().and_then(|provider| provider.subscribe_list_changes());
+        let resources = resources.map(|changes| (changes, resource_list_changed()));
+        let prompts = prompts.map(|changes| (changes, prompt_list_changed()));
+        resources.into_iter().chain(prompts).collect()
     }
 
     fn subscribe_updates(&self) -> Option<Receiver<String>> {
@@ -126,6 +169,16 @@ impl Connection {
 
 fn tool_list_changed() -> ServerNotification {
     ServerNotification::ToolListChangedNotification(ToolListChangedNotification::default())
+}
+
+fn resource_list_changed() -> ServerNotification {
+    let notification = ResourceListChangedNotification::default();
+    ServerNotification::ResourceListChangedNotification(notification)
+}
+
+fn prompt_list_changed() -> ServerNotification {
+    let notification = PromptListChangedNotification::default();
+    ServerNotification::PromptListChangedNotification(notification)
 }
 
 fn resource_updated(uri: String) -> ServerNotification {
@@ -141,5 +194,17 @@ async fn next_update(updates: &mut Receiver<String>) -> Option<String> {
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return None,
         }
+    }
+}
+
+/// Waits for the next change of a list; several that were missed count as one. Returns false when
+/// there will be no more.
+async fn next_list_change(changes: &mut Receiver<()>) -> bool {
+    match changes.recv().await {
+        Ok(()) | Err(RecvError::Lagged(_)) => {
+            *changes = changes.resubscribe();
+            true
+        }
+        Err(RecvError::Closed) => false,
     }
 }

@@ -9,7 +9,7 @@ fn library(message: &Value) -> Vec<ServerAct> {
     let answer = match message["method"].as_str().unwrap_or_default() {
         "initialize" => json!({
             "protocolVersion": "2025-11-25", "instructions": "Ask for a book.",
-            "capabilities": { "tools": {}, "resources": {}, "prompts": {} },
+            "capabilities": { "tools": {}, "resources": { "subscribe": true }, "prompts": {} },
             "serverInfo": { "name": "library", "version": "1" },
         }),
         "tools/list" => json!({ "tools": [] }),
@@ -27,6 +27,7 @@ fn library(message: &Value) -> Vec<ServerAct> {
         "resources/templates/list" => json!({
             "resourceTemplates": [{ "uriTemplate": "book://{number}", "name": "any" }],
         }),
+        "resources/subscribe" | "resources/unsubscribe" => json!({}),
         "resources/read" => json!({
             "contents": [{ "uri": message["params"]["uri"], "text": "once upon a time" }],
         }),
@@ -99,4 +100,63 @@ async fn lists_connected_servers_only() {
     let host = TestHost::trusting(library);
     assert!(ForeignResources::new(host.servers.clone()).list().await.is_empty());
     assert!(!host.servers.status("s").unwrap().connected);
+}
+
+fn updated(uri: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": uri } })
+}
+
+#[tokio::test]
+async fn changes_of_watched_resources_are_announced_under_their_passed_uri() {
+    let host = TestHost::trusting(library);
+    let passed = ForeignResources::new(host.servers.clone());
+    let mut updates = passed.subscribe_updates().unwrap();
+    let mut lists = passed.subscribe_list_changes().unwrap();
+    host.connect().await;
+    lists.recv().await.expect("the list is new to clients");
+
+    host.servers.watch_resource("s", "book://1").await.unwrap();
+    host.servers.watch_resource("s", "book://1").await.unwrap();
+    assert_eq!(host.server.heard("resources/subscribe").len(), 1);
+    // Nothing was asked about the second book.
+    host.server.say(updated("book://2"));
+    host.server.say(updated("book://1"));
+    assert_eq!(updates.recv().await.unwrap(), "mcp://s/book://1");
+
+    host.servers.unwatch_resource("s", "book://1").await.unwrap();
+    assert!(host.server.heard("resources/unsubscribe").is_empty(), "one subscriber is left");
+    host.servers.unwatch_resource("s", "book://1").await.unwrap();
+    assert_eq!(host.server.heard("resources/unsubscribe").len(), 1);
+
+    let changed = json!({ "jsonrpc": "2.0", "method": "notifications/resources/list_changed" });
+    host.server.say(changed);
+    lists.recv().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_its_connection() {
+    let host = TestHost::trusting(|message| match message["method"].as_str() {
+        Some("tools/call") => vec![ServerAct::Leave],
+        Some("tools/list") => echo(message),
+        _ => library(message),
+    });
+    host.connect().await;
+    host.servers.watch_resource("s", "book://1").await.unwrap();
+    assert!(host.call("echo", "{}").await.result.is_err(), "the server disconnects");
+    let mut updates = ForeignResources::new(host.servers.clone()).subscribe_updates().unwrap();
+    host.connect().await;
+    while host.server.heard("resources/subscribe").len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    host.server.say(updated("book://1"));
+    assert_eq!(updates.recv().await.unwrap(), "mcp://s/book://1");
+}
+
+#[tokio::test]
+async fn a_server_without_subscriptions_is_not_asked_for_them() {
+    let host = TestHost::trusting(echo);
+    host.connect().await;
+    let refused = host.servers.watch_resource("s", "book://1").await.unwrap_err();
+    assert!(refused.to_string().contains("does not notify changes"), "{refused}");
+    assert!(host.server.heard("resources/subscribe").is_empty());
 }

@@ -53,8 +53,8 @@ use self::notifications::NotificationHandler;
 use self::request_ids::RequestIdGuard;
 pub(super) use self::stdio::start_program;
 use super::remote::{
-    RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt, RemoteResource,
-    RemoteResult, RemoteTool,
+    OfferChange, RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt,
+    RemoteResource, RemoteResult, RemoteTool,
 };
 use super::server_requests::ClientFeatures;
 
@@ -191,7 +191,7 @@ where
     let _listening = stop.drop_guard();
     let (service, runtime) = (Arc::new(service), Handle::current());
     let remarks = Mutex::default();
-    Ok(Arc::new(RmcpConnection {
+    let connection = RmcpConnection {
         service,
         runtime,
         notifications,
@@ -201,7 +201,9 @@ where
         child: Mutex::new(child),
         listing_warnings: remarks,
         _subscription_guard: _listening,
-    }))
+    };
+    connection.report_first_lists();
+    Ok(Arc::new(connection))
 }
 
 impl RmcpConnection {
@@ -392,6 +394,18 @@ impl RemoteConnection for RmcpConnection {
         arguments: Map<String, Value>,
     ) -> RemoteFuture<'a, Value> {
         Box::pin(self.fetch_prompt(name, arguments))
+    }
+
+    fn watch_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, ()> {
+        Box::pin(self.subscribe_resource(uri))
+    }
+
+    fn unwatch_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, ()> {
+        Box::pin(self.unsubscribe_resource(uri))
+    }
+
+    fn offer_changed(&self) -> std::pin::Pin<Box<dyn Future<Output = OfferChange> + Send + '_>> {
+        Box::pin(self.notifications.offer_changes().next_change())
     }
 
     fn instructions(&self) -> Option<String> {

@@ -7,9 +7,9 @@
 // Sampling and roots are deprecated in the protocol, but servers still use them.
 #![expect(deprecated, reason = "older servers have no other way")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -26,7 +26,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::internal::spell_hidden;
 
-use crate::client::remote::ProgressCallback;
+use crate::client::remote::{OfferChange, ProgressCallback};
 use crate::client::server_requests::{ClientFeatures, ServerRequestHandler, not_allowed_error};
 
 /// How many progress notifications of one call are queued.
@@ -39,10 +39,76 @@ pub(super) struct NotificationHandler {
     tools_changed: Notify,
     /// Whether the server announces changes of its tools.
     announces_changes: AtomicBool,
+    offer_changes: OfferChanges,
     progress_listeners: Arc<ProgressListeners>,
     running_calls: Arc<Mutex<Vec<RunningCall>>>,
     /// The names in the last list of tools, because rmcp may drop some.
     listed_names: Mutex<Vec<String>>,
+}
+
+/// The changes that were notified and not yet read, each once, and the resources that are watched.
+///
+/// Changes of other resources are dropped, so that a server cannot fill the memory.
+#[derive(Debug, Default)]
+pub(super) struct OfferChanges {
+    unread: Mutex<BTreeSet<OfferChange>>,
+    arrived: Notify,
+    watched: Mutex<BTreeSet<String>>,
+    /// Notified when other resources are watched.
+    watched_changed: Notify,
+}
+
+impl OfferChanges {
+    pub(super) fn record(&self, change: OfferChange) {
+        if let OfferChange::Resource(uri) = &change
+            && !self.lock_watched().contains(uri)
+        {
+            return;
+        }
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner).insert(change);
+        self.arrived.notify_one();
+    }
+
+    pub(super) async fn next_change(&self) -> OfferChange {
+        loop {
+            let next = self.unread.lock().unwrap_or_else(PoisonError::into_inner).pop_first();
+            match next {
+                Some(change) => return change,
+                None => self.arrived.notified().await,
+            }
+        }
+    }
+
+    /// Watches a resource; returns whether it was not watched before.
+    pub(super) fn watch(&self, uri: &str) -> bool {
+        let is_new = self.lock_watched().insert(uri.to_owned());
+        if is_new {
+            self.watched_changed.notify_one();
+        }
+        is_new
+    }
+
+    /// Stops watching a resource; returns whether it was watched.
+    pub(super) fn unwatch(&self, uri: &str) -> bool {
+        let was_watched = self.lock_watched().remove(uri);
+        if was_watched {
+            self.watched_changed.notify_one();
+        }
+        was_watched
+    }
+
+    pub(super) fn watched_uris(&self) -> Vec<String> {
+        self.lock_watched().iter().cloned().collect()
+    }
+
+    /// Waits until other resources are watched than at the last call.
+    pub(super) async fn wait_for_watched(&self) {
+        self.watched_changed.notified().await;
+    }
+
+    fn lock_watched(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A running call.
@@ -175,6 +241,10 @@ impl NotificationHandler {
 
     pub(super) fn notify_change(&self) {
         self.tools_changed.notify_one();
+    }
+
+    pub(super) fn offer_changes(&self) -> &OfferChanges {
+        &self.offer_changes
     }
 
     /// Notes that the server announces changes of its tools.

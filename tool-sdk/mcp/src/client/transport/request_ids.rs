@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::line_transport::ProtocolViolation;
 use super::notifications::{NotificationHandler, log_message};
-use crate::client::remote::RemoteError;
+use crate::client::remote::{OfferChange, RemoteError};
 
 /// Ids stay exact for peers that parse numbers as doubles.
 const ID_BITS: u32 = 52;
@@ -202,6 +202,19 @@ impl<T> RequestIdGuard<T> {
             // Also on a subscription, whose queue in rmcp is limited.
             ServerNotification::ToolListChangedNotification(_) => {
                 self.notifications.notify_change();
+                false
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                self.notifications.offer_changes().record(OfferChange::ResourceList);
+                false
+            }
+            ServerNotification::PromptListChangedNotification(_) => {
+                self.notifications.offer_changes().record(OfferChange::PromptList);
+                false
+            }
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                let uri = updated.params.uri.clone();
+                self.notifications.offer_changes().record(OfferChange::Resource(uri));
                 false
             }
             // Handled here, so that no progress arrives after the response.

@@ -2,16 +2,22 @@
 //!
 //! **Invariant:** every list is bounded, and a server without the capability has an empty one.
 
+// Older servers have no other way to subscribe.
+#![expect(deprecated, reason = "servers before 2026-07-28 know these requests only")]
+
 use std::collections::HashSet;
 
-use rmcp::model::{GetPromptRequestParams, GetPromptResponse, PaginatedRequestParams};
+use rmcp::model::{
+    GetPromptRequestParams, GetPromptResponse, PaginatedRequestParams, SubscribeRequestParams,
+    UnsubscribeRequestParams,
+};
 use rmcp::service::ServiceError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{RmcpConnection, convert_via_json};
-use crate::client::remote::{RemoteError, RemotePrompt, RemoteResource};
+use crate::client::remote::{OfferChange, RemoteError, RemotePrompt, RemoteResource};
 
 /// The most pages and entries of a list.
 const MAX_PAGES: usize = 100;
@@ -67,6 +73,55 @@ impl RmcpConnection {
             _ => None,
         }
         .ok_or_else(|| RemoteError::protocol("the server's response is not a prompt"))
+    }
+
+    /// Asks for notifications about a resource. A modern server gets the request with the
+    /// subscription of the connection.
+    pub(super) async fn subscribe_resource(&self, uri: &str) -> Result<(), RemoteError> {
+        if !self.has_resource_subscriptions() {
+            return Err(RemoteError::protocol("the server does not notify changes of resources"));
+        }
+        let is_new = self.notifications.offer_changes().watch(uri);
+        if is_new && self.is_older_server() {
+            let params = SubscribeRequestParams::new(uri);
+            let subscribed = self.service.peer().subscribe(params).await;
+            subscribed.map_err(|error| self.to_remote_error(error))?;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`subscribe_resource`](Self::subscribe_resource) began.
+    pub(super) async fn unsubscribe_resource(&self, uri: &str) -> Result<(), RemoteError> {
+        if self.notifications.offer_changes().unwatch(uri) && self.is_older_server() {
+            let params = UnsubscribeRequestParams::new(uri);
+            let unsubscribed = self.service.peer().unsubscribe(params).await;
+            unsubscribed.map_err(|error| self.to_remote_error(error))?;
+        }
+        Ok(())
+    }
+
+    /// Reports the lists that the server has as changed, since they are new to everyone.
+    pub(super) fn report_first_lists(&self) {
+        let changes = self.notifications.offer_changes();
+        for (capability, change) in
+            [("resources", OfferChange::ResourceList), ("prompts", OfferChange::PromptList)]
+        {
+            if self.has_capability(capability) {
+                changes.record(change);
+            }
+        }
+    }
+
+    /// Whether the server has the handshake `initialize`.
+    fn is_older_server(&self) -> bool {
+        let info = self.service.peer().peer_info();
+        info.is_some_and(|info| info.protocol_version.has_initialize())
+    }
+
+    fn has_resource_subscriptions(&self) -> bool {
+        let info = self.service.peer().peer_info();
+        let resources = info.and_then(|info| info.capabilities.resources.clone());
+        resources.is_some_and(|resources| resources.subscribe == Some(true))
     }
 
     /// Returns what the server says about how it is used, in its own words.
