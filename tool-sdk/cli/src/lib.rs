@@ -23,7 +23,7 @@
 //!   token   create --scope S… [--principal NAME] [--json] | list [--json] | revoke ID
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
-//!           add NAME --url URL | import [CLIENT | FILE]
+//!           add NAME --url URL [--trust-annotations] | import [CLIENT | FILE]
 //!           resources [NAME] | prompts [NAME] | read NAME URI
 //!           pack [PROGRAM] --author NAME [--download-url URL]
 //!   state   show [--json] | backup FILE | export | prune --older-than TIME

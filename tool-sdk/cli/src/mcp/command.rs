@@ -26,6 +26,7 @@ const ENV: &str = "env";
 const HEADER: &str = "header";
 const CWD: &str = "cwd";
 const NETWORK: &str = "sandbox-network";
+const TRUST: &str = "trust-annotations";
 /// How many warnings are shown without `--verbose`.
 const MAX_WARNINGS: usize = 10;
 
@@ -55,7 +56,7 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
         .about("Start a server, show its tools, and write it into the configuration")
         .override_usage(format!(
             "{program} mcp add NAME [--env NAME[=VALUE]]… [--cwd DIR] [--sandbox MODE] \
-             [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND [ARG]…\n       \
+             [--sandbox-level LEVEL] [--sandbox-network] [--trust-annotations] -- COMMAND [ARG]…\n       \
              {program} mcp add NAME --url URL [--bearer-env NAME] [--header 'NAME: VALUE']…"
         ))
         .args([
@@ -80,6 +81,11 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
                 .help("Let the sandboxed program use the network")
                 .action(ArgAction::SetTrue)
                 .overrides_with(NETWORK),
+            Arg::new(TRUST)
+                .long(TRUST)
+                .help("Believe the server about which of its tools only read")
+                .action(ArgAction::SetTrue)
+                .overrides_with(TRUST),
             words.help("The program and its arguments").required_unless_present(URL),
         ]);
     Some(
@@ -309,6 +315,9 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
     } else {
         io.print_stderr(render_table(&status, &tools, io.columns.map_or(100, usize::from)));
     }
+    if let Some(line) = annotation_line(&entry) {
+        io.print_stderr(line);
+    }
     if !confirm_add(settings, server, tools.len(), &page, io)? {
         let words = format_args!("`{server}` was not added");
         return Err(CommandError::new(DENIED, ToolError::denied(words))
@@ -327,6 +336,14 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
         path.display()
     ));
     Ok(0)
+}
+
+/// Says what the server is believed, if it is.
+fn annotation_line(entry: &ServerEntry) -> Option<&'static str> {
+    (entry.trust_annotations == Some(true)).then_some(
+        "its hints are trusted: the risk above is what the server says, and tools that only read \
+         run without asking",
+    )
 }
 
 /// Asks the user whether the server may be added. The answer `v` shows all that it says.
@@ -390,6 +407,7 @@ fn entry_from_args(levels: &[&ArgMatches; 2], io: &Io<'_>) -> Result<ServerEntry
     described.sandbox = args::last_option(confining, args::SANDBOX);
     described.sandbox_level = args::last_option(confining, args::SANDBOX_LEVEL);
     described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
+    described.trust_annotations = matches.get_flag(TRUST).then_some(true);
     described.validate_as(server_name(matches)).map_err(CommandError::usage)
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct ServerEntry {
     pub(super) enabled: Option<bool>,
     pub(super) enabled_tools: Option<Vec<String>>,
     pub(super) disabled_tools: Vec<String>,
+    /// Whether the server's hints about the risk of its tools are believed.
+    pub(super) trust_annotations: Option<bool>,
     /// The requests that the server may make while one of its tools runs.
     questions: Vec<AllowedQuestion>,
 }
@@ -251,7 +253,9 @@ impl ServerEntry {
         if let Some(only) = &self.enabled_tools {
             upstream = upstream.only_tools(only);
         }
-        Ok(upstream.without_tools(&self.disabled_tools))
+        Ok(upstream
+            .without_tools(&self.disabled_tools)
+            .trust_annotations(self.trust_annotations.unwrap_or(false)))
     }
 
     fn http_transport(
@@ -344,6 +348,9 @@ impl ServerEntry {
         if !self.disabled_tools.is_empty() {
             table["disabled_tools"] = value(list(&self.disabled_tools));
         }
+        if let Some(trusted) = self.trust_annotations {
+            table["trust_annotations"] = value(trusted);
+        }
         if let Some(network) = self.sandbox_network {
             table["sandbox_network"] = value(network);
         }
@@ -418,6 +425,7 @@ mod tests {
             enabled: Some(false),
             enabled_tools: Some(vec!["a".to_owned()]),
             disabled_tools: vec!["b".to_owned()],
+            trust_annotations: Some(true),
             ..ServerEntry::default()
         };
         let written = entry.validate_as("s").unwrap();

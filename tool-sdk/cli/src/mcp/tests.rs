@@ -516,3 +516,29 @@ fn instructions_of_a_server_are_shown_in_its_words() {
         assert!(shown.contains(r#""instructions": "Greet"#), "{shown}");
     }
 }
+
+// F89
+#[test]
+fn trusted_annotations_are_shown_and_lower_the_risk() {
+    let script = greeting_server().replace(
+        r#""description":"Says hello.""#,
+        r#""description":"Says hello.","annotations":{"readOnlyHint":true}"#,
+    );
+    let shelf = TestConfig::new("mode = \"auto\"\n");
+    let script = shelf.setting.write_text("server.sh", &script);
+    let call = ["--no-input", "call", "mcp__greeter__hello", "--to", "ada"];
+
+    let add = ["--yes", "mcp", "add", "greeter"];
+    let added = shelf.run(&[&add[..], &["--", "sh", &script]].concat());
+    assert!(added.err.contains("  hello  execute "), "{}", added.err);
+    assert_eq!(shelf.run(&call).code, 3, "the hint counts for nothing");
+    assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 0);
+
+    let trusting = [&add[..], &["--trust-annotations", "--", "sh", &script]].concat();
+    let added = shelf.run(&trusting);
+    assert!(added.err.contains("  hello  read "), "{}", added.err);
+    assert!(added.err.contains("its hints are trusted"), "{}", added.err);
+    assert!(std::fs::read_to_string(&shelf.config).unwrap().contains("trust_annotations = true"));
+    let called = shelf.run(&call);
+    assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
+}

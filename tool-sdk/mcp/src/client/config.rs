@@ -52,8 +52,19 @@ pub struct ServerConfig {
     pub(super) call_timeout: Duration,
     pub(super) client_features: ClientFeatures,
     pub(super) enabled: bool,
+    pub(super) trust: AnnotationTrust,
     only_tools: Option<Vec<String>>,
     without_tools: Vec<String>,
+}
+
+/// Whether the server's hints about the risk of its tools may lower it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AnnotationTrust {
+    /// Hints only raise the risk.
+    #[default]
+    Untrusted,
+    /// The host believes the server.
+    Trusted,
 }
 
 /// How to connect to a server.
@@ -114,6 +125,7 @@ impl ServerConfig {
             call_timeout: Duration::from_secs(300),
             client_features: ClientFeatures::none(),
             enabled: true,
+            trust: AnnotationTrust::default(),
             only_tools: None,
             without_tools: Vec::new(),
         })
@@ -148,6 +160,23 @@ impl ServerConfig {
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self
+    }
+
+    /// Sets whether the risk hints of the server are believed; they are not by default, and then only
+    /// raise a risk. Believed, `readOnlyHint` makes a tool one that only reads, which runs without an
+    /// approval by default, and `destructiveHint: false` one that writes.
+    ///
+    /// The first call of a tool, and the first after its definition changed, asks nevertheless.
+    #[must_use]
+    pub fn trust_annotations(mut self, trusted: bool) -> Self {
+        self.trust = if trusted { AnnotationTrust::Trusted } else { AnnotationTrust::Untrusted };
+        self
+    }
+
+    /// Whether the risk hints of the server are believed.
+    #[must_use]
+    pub fn trusts_annotations(&self) -> bool {
+        self.trust == AnnotationTrust::Trusted
     }
 
     /// Uses only these tools, by the server's names.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_sdk_core::{Tool, ToolAudience, Toolset};
 
-use super::config::{ServerConfig, TransportConfig};
+use super::config::{AnnotationTrust, ServerConfig, TransportConfig};
 use super::offer_changes::{OfferChannels, WatchCounts};
 use super::pins::ToolPins;
 use super::remote::{
@@ -164,6 +164,10 @@ impl ServerConnection {
 
     pub(super) fn secrets(&self) -> &SecretFilter {
         &self.secrets
+    }
+
+    pub(super) fn annotation_trust(&self) -> AnnotationTrust {
+        self.config.trust
     }
 
     pub(super) fn client_features(&self) -> &ClientFeatures {

@@ -20,6 +20,7 @@ use tool_sdk_core::{
 };
 
 use super::args::InputValidator;
+use super::config::AnnotationTrust;
 use super::connection::ServerConnection;
 use super::naming::ModelToolName;
 use super::output_validator::{OutputValidator, TOO_LATE};
@@ -140,7 +141,7 @@ impl ForeignTool {
         let snapshot = DefinitionSnapshot::capture(&server.transport_identity(), tool);
         let description = description_lint::model_description(tool);
         let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
-            .risk(assess_risk(tool))
+            .risk(assess_risk(tool, server.annotation_trust()))
             .timeout(server.max_call_duration() + TIMEOUT_GRACE);
         definition.also = called.alternatives;
         definition.title =
@@ -228,11 +229,26 @@ fn pin_write_error(error: PrivateFileError) -> ToolError {
         .source(error)
 }
 
-/// Returns the risk: a foreign tool can do anything, so hints can only raise it.
-fn assess_risk(tool: &RemoteTool) -> Risk {
-    let risk = Risk::new(RiskClass::Execute);
+/// Returns the risk: a foreign tool can do anything, so hints can only raise it, unless the host
+/// trusts those of the server.
+fn assess_risk(tool: &RemoteTool, trust: AnnotationTrust) -> Risk {
+    let class = match trust {
+        AnnotationTrust::Trusted => hinted_class(tool),
+        AnnotationTrust::Untrusted => RiskClass::Execute,
+    };
+    let risk = Risk::new(class);
     let risk = if tool.risk_hint("openWorldHint") == Some(true) { risk.open_world() } else { risk };
     if tool.risk_hint("destructiveHint") == Some(true) { risk.destructive() } else { risk }
+}
+
+/// Returns the class that the hints claim. Hints that contradict each other, and missing ones, claim
+/// the worst.
+fn hinted_class(tool: &RemoteTool) -> RiskClass {
+    match (tool.risk_hint("readOnlyHint"), tool.risk_hint("destructiveHint")) {
+        (Some(true), None | Some(false)) => RiskClass::Read,
+        (Some(false) | None, Some(false)) => RiskClass::Write,
+        (_, Some(true)) | (Some(false) | None, None) => RiskClass::Execute,
+    }
 }
 
 /// Arguments that can be sent, and how they deviate from the schema.
@@ -300,8 +316,7 @@ impl PreparedCall for PreparedForeignCall {
             (server.name(), remote_name),
             snapshot,
         );
-        let unseen =
-            (!is_seen).then(|| Resource::new(name.clone()).with_permission(DEFINITION_PERMISSION));
+        let unseen = (!is_seen).then(|| unseen_definition(name.clone()));
         Some(std::iter::once(Resource::new(name)).chain(unseen).collect())
     }
 
@@ -505,6 +520,12 @@ fn call_failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolErr
     }
 }
 
+/// Returns the resource of a tool whose definition is not pinned. Also a tool that only reads asks,
+/// because the hint that says so was not seen either.
+fn unseen_definition(name: String) -> Resource {
+    Resource::new(name).with_permission(DEFINITION_PERMISSION).with_class(RiskClass::Execute)
+}
+
 /// Returns what programs read about an error: its type, the words of the server, and that it is
 /// one.
 fn error_facts(error: &RemoteError) -> [(&'static str, Value); 3] {
@@ -525,12 +546,32 @@ mod tests {
         let with = |annotations: Value| {
             let mut tool = RemoteTool::new("t", json!({ "type": "object" }));
             tool.annotations = Some(annotations);
-            assess_risk(&tool)
+            assess_risk(&tool, AnnotationTrust::Untrusted)
         };
         let harmless = with(json!({ "readOnlyHint": true, "destructiveHint": false }));
         assert_eq!(harmless, Risk::new(RiskClass::Execute));
         assert!(with(json!({ "destructiveHint": true, "readOnlyHint": true })).destructive);
         assert!(with(json!({ "openWorldHint": true })).open_world);
         assert_eq!(with(json!("nonsense")), Risk::new(RiskClass::Execute));
+    }
+
+    // F89
+    #[test]
+    fn trusted_hints_lower_the_risk_unless_they_contradict_each_other() {
+        for (hints, class) in [
+            (json!({ "readOnlyHint": true }), RiskClass::Read),
+            (json!({ "readOnlyHint": true, "destructiveHint": false }), RiskClass::Read),
+            (json!({ "readOnlyHint": true, "destructiveHint": true }), RiskClass::Execute),
+            (json!({ "destructiveHint": false }), RiskClass::Write),
+            (json!({ "readOnlyHint": false, "destructiveHint": false }), RiskClass::Write),
+            (json!({ "destructiveHint": true }), RiskClass::Execute),
+            (json!({ "readOnlyHint": "true" }), RiskClass::Execute),
+            (json!({}), RiskClass::Execute),
+            (json!("nonsense"), RiskClass::Execute),
+        ] {
+            let mut tool = RemoteTool::new("t", json!({ "type": "object" }));
+            tool.annotations = Some(hints.clone());
+            assert_eq!(assess_risk(&tool, AnnotationTrust::Trusted).class, class, "{hints}");
+        }
     }
 }

@@ -509,3 +509,32 @@ async fn run_by_mode_does_not_pin_the_definition() {
     asked.call("echo", "{}").await.result.unwrap();
     assert!(preview(&approver.requests()[0]).contains("this tool was never run before"));
 }
+
+/// A server whose tool claims to read only.
+fn reader() -> Arc<ScriptedServer> {
+    ScriptedServer::new(|message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let mut said = tool("echo", "Says it.");
+            said["annotations"] = json!({ "readOnlyHint": true });
+            vec![ServerAct::Answer(json!({ "tools": [said] }))]
+        }
+        _ => echo(message),
+    })
+}
+
+// F89: trusted hints spare the approval of a call, and never that of a definition.
+#[tokio::test]
+async fn hints_spare_approvals_only_where_the_host_trusts_them() {
+    for (is_trusted, asked) in [(false, 3), (true, 1)] {
+        let approver = approve_all();
+        let setting = asking(&approver, &[], reader());
+        setting.servers.remove("s");
+        let config = setting.server_config("s").trust_annotations(is_trusted);
+        setting.servers.add(config).unwrap();
+        setting.connect().await;
+        for _ in 0..3 {
+            setting.call("echo", "{}").await.result.unwrap();
+        }
+        assert_eq!(approver.requests().len(), asked, "trusted: {is_trusted}");
+    }
+}
