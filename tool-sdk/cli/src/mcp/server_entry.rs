@@ -76,6 +76,7 @@ pub(crate) struct ServerEntry {
 enum AllowedQuestion {
     Forms,
     Roots,
+    Urls,
 }
 
 /// Parses the servers of the `[mcp]` table.
@@ -229,6 +230,7 @@ impl ServerEntry {
         self.questions.iter().fold(ClientFeatures::none(), |answered, question| match question {
             AllowedQuestion::Forms => answered.elicitation(),
             AllowedQuestion::Roots => answered.roots(roots),
+            AllowedQuestion::Urls => answered.urls(),
         })
     }
 
@@ -393,7 +395,7 @@ mod tests {
             ("", "`mcp.servers.s`: `command` or `url` is missing"),
             ("command = 'x'\nurl = 'https://a'", "exclude each other"),
             ("command = 'x'\nargv = []", "f:3: `mcp.servers.s`: unknown field `argv`"),
-            ("command = 'x'\nquestions = ['samples']", "`forms` or `roots`"),
+            ("command = 'x'\nquestions = ['samples']", "`forms`, `roots`, `urls`"),
             ("command = 'x'\ncall_timeout = 0", "above 0"),
             ("command = 'x'\nheaders = { a = 'b' }", "`headers` does nothing beside `command`"),
             ("url = 'https://a'\nenv_from = ['A']", "`env_from` does nothing beside `url`"),

@@ -1,7 +1,7 @@
-//! Elicitation forms at the terminal, filled in field by field.
+//! Elicitation forms at the terminal, filled in field by field, and addresses for the user to open.
 //!
-//! **Invariant:** each value was typed by the user, or is the default that was shown in brackets.
-//! The end of the input cancels the form.
+//! **Invariant:** each value was typed by the user, or is the default that was shown in brackets. An
+//! address is shown in full, and never opened. The end of the input cancels the form.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,12 +14,18 @@ use tool_sdk_core::{
 };
 
 use super::{Console, TerminalLock};
+use crate::style::escape_text;
 
 /// The help at a form.
 const FORM_HELP: &str = "\
 y  type a value for each field; an empty line takes the value in brackets, or leaves an optional
    field out; the end of the input cancels the form
 n  answer nothing; every other answer means this, too
+";
+/// The help at an address.
+const URL_HELP: &str = "\
+y  you open the address yourself, in a browser; the tool goes on
+n  you do not open it; every other answer means this, too
 ";
 /// How many invalid answers a field may get.
 const MAX_TRIES: usize = 3;
@@ -52,14 +58,14 @@ impl TerminalForms {
 
 impl InquiryHandler for TerminalForms {
     fn supports(&self, kind: InquiryKind) -> bool {
-        kind == InquiryKind::Form
+        matches!(kind, InquiryKind::Form | InquiryKind::Url)
     }
 
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         let inquiring = async move {
             let mut answers = Vec::with_capacity(inquiries.len());
             for (_, inquiry) in inquiries {
-                if inquiry.kind() != InquiryKind::Form {
+                if !self.supports(inquiry.kind()) {
                     return Err(ToolError::unavailable("the terminal only supports forms"));
                 }
                 answers.push(self.fill_form(inquiry).await);
@@ -81,16 +87,42 @@ impl FormDialog<'_> {
     fn run_dialog(&self) -> Value {
         let message = self.form["message"].as_str().unwrap_or_default();
         let message = wrap_rows(&frame_text(message), self.console.columns());
-        let offered = "[y] fill it in  [n] no  [?] help";
-        let mut answer = self.read_line(&format!("a form\n{message}{offered}\n> "));
+        match self.form["url"].as_str() {
+            Some(url) => {
+                let text = format!("an address to open\n{message}{}\n", escape_text(url));
+                self.confirm(
+                    &text,
+                    "[y] I open it  [n] no  [?] help",
+                    URL_HELP,
+                    || json!({ "action": "accept" }),
+                )
+            }
+            None => {
+                let text = format!("a form\n{message}");
+                self.confirm(&text, "[y] fill it in  [n] no  [?] help", FORM_HELP, || {
+                    match self.read_fields() {
+                        Some(content) => json!({ "action": "accept", "content": content }),
+                        None => json!({ "action": "cancel" }),
+                    }
+                })
+            }
+        }
+    }
+
+    /// Shows a text and what the user may answer; returns `accepted` after a yes.
+    fn confirm(
+        &self,
+        text: &str,
+        offered: &str,
+        help: &str,
+        accepted: impl FnOnce() -> Value,
+    ) -> Value {
+        let mut answer = self.read_line(&format!("{text}{offered}\n> "));
         while answer.as_deref() == Some("?") {
-            answer = self.read_line(&format!("{FORM_HELP}{offered}\n> "));
+            answer = self.read_line(&format!("{help}{offered}\n> "));
         }
         match answer.as_deref() {
-            Some("y" | "yes") => match self.read_fields() {
-                Some(content) => json!({ "action": "accept", "content": content }),
-                None => json!({ "action": "cancel" }),
-            },
+            Some("y" | "yes") => accepted(),
             Some(_) => json!({ "action": "decline" }),
             None => json!({ "action": "cancel" }),
         }
@@ -139,33 +171,65 @@ impl FormDialog<'_> {
 fn describe_field(name: &str, field: &Value, required: bool) -> String {
     let text = |key: &str| field[key].as_str().map(|text| format!("{text}\n")).unwrap_or_default();
     let kind = field["type"].as_str().unwrap_or("string");
-    let choices = field_choices(field);
+    let choices: Vec<String> = field_choices(field).iter().map(FormChoice::describe).collect();
     let kind = if choices.is_empty() { kind.to_owned() } else { choices.join(" | ") };
     let need = if required { ", required" } else { "" };
     let default = field.get("default").map(|value| format!(" [{value}]")).unwrap_or_default();
     format!("{}{}{name} ({kind}{need}){default}", text("title"), text("description"))
 }
 
+/// A value to choose from.
+struct FormChoice {
+    value: String,
+    /// The value's name for people.
+    title: Option<String>,
+}
+
+impl FormChoice {
+    fn describe(&self) -> String {
+        match &self.title {
+            Some(title) if *title != self.value => format!("{} = {title}", self.value),
+            _ => self.value.clone(),
+        }
+    }
+}
+
 /// Returns the values to choose from; empty for free input.
-fn field_choices(field: &Value) -> Vec<String> {
-    let of = |field: &Value| -> Vec<String> {
-        let named = |key: &str| field[key].as_array().into_iter().flatten();
-        let options = named("oneOf").chain(named("anyOf")).map(|option| &option["const"]);
-        named("enum").chain(options).filter_map(Value::as_str).map(str::to_owned).collect()
+fn field_choices(field: &Value) -> Vec<FormChoice> {
+    let field = match field["type"].as_str() {
+        Some("array") => &field["items"],
+        _ => field,
     };
-    match field["type"].as_str() {
-        Some("array") => of(&field["items"]),
-        _ => of(field),
+    let items = |key: &str| field[key].as_array().into_iter().flatten();
+    let title_of = |title: &Value| title.as_str().map(str::to_owned);
+    let titled = items("oneOf").chain(items("anyOf")).filter_map(|option| {
+        let value = option["const"].as_str()?.to_owned();
+        Some(FormChoice { value, title: title_of(&option["title"]) })
+    });
+    // The form of older versions has the titles in a list of their own.
+    let named = items("enum").enumerate().filter_map(|(at, value)| {
+        let value = value.as_str()?.to_owned();
+        Some(FormChoice { value, title: title_of(&field["enumNames"][at]) })
+    });
+    named.chain(titled).collect()
+}
+
+/// Returns the value that a word means: the value itself, or the title of exactly one value.
+fn chosen_value(choices: &[FormChoice], word: &str) -> Option<Value> {
+    if choices.is_empty() || choices.iter().any(|choice| choice.value == word) {
+        return Some(json!(word));
+    }
+    let mut meant = choices.iter().filter(|choice| choice.title.as_deref() == Some(word));
+    match (meant.next(), meant.next()) {
+        (Some(choice), None) => Some(json!(choice.value)),
+        _ => None,
     }
 }
 
 /// Parses the line as a value of the field; `None` if it is invalid.
 fn parse_value(line: &str, field: &Value) -> Option<Value> {
     let choices = field_choices(field);
-    let chosen = |word: &str| {
-        let word = word.trim();
-        (choices.is_empty() || choices.iter().any(|choice| choice == word)).then(|| json!(word))
-    };
+    let chosen = |word: &str| chosen_value(&choices, word.trim());
     match field["type"].as_str().unwrap_or("string") {
         "integer" => line.parse::<i64>().ok().map(Value::from),
         "number" => line.parse::<f64>().ok().map(Value::from),
@@ -230,5 +294,52 @@ mod tests {
         assert_eq!(action(&["y", "", "", ""]), "cancel", "the name is required");
         let few = filled(&["y", "ada", "", "A", "", ""]).0;
         assert_eq!(few["content"], json!({ "name": "ada", "shelf": "A" }));
+    }
+
+    fn asked(lines: &[&str], params: &Value) -> (Value, String) {
+        let person = ScriptedConsole::with_lines(lines);
+        let answer =
+            FormDialog { console: &*person, is_wanted: &|| true, form: params }.run_dialog();
+        (answer, person.shown())
+    }
+
+    // MC7
+    #[test]
+    fn an_address_is_shown_in_full_and_the_user_decides() {
+        let url = format!("https://example.com/{}\u{202e}", "a".repeat(300));
+        let params = json!({ "mode": "url", "message": "Log in.", "url": url });
+        let (answer, shown) = asked(&["?", "y"], &params);
+        assert_eq!(answer, json!({ "action": "accept" }));
+        let escaped = url.replace('\u{202e}', "\\u{202e}");
+        assert!(shown.contains(&format!("\n{escaped}\n")), "{shown}");
+        assert!(shown.contains("you open the address yourself"), "{shown}");
+        assert_eq!(asked(&["n"], &params).0["action"], "decline");
+        assert_eq!(asked(&[], &params).0["action"], "cancel");
+    }
+
+    #[test]
+    fn choices_have_titles_in_every_form_of_the_protocol() {
+        let titled =
+            json!([{ "const": "s", "title": "Small" }, { "const": "l", "title": "Large" }]);
+        for field in [
+            json!({ "type": "string", "oneOf": titled }),
+            json!({ "type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"] }),
+            json!({ "type": "array", "items": { "anyOf": titled } }),
+        ] {
+            let form = json!({ "requestedSchema": { "properties": { "size": field } } });
+            let is_list = field["type"] == "array";
+            for typed in ["l", "Large"] {
+                let (answer, shown) = asked(&["y", typed], &form);
+                assert!(shown.contains("size (s = Small | l = Large)"), "{shown}");
+                let expected = if is_list { json!(["l"]) } else { json!("l") };
+                assert_eq!(answer["content"]["size"], expected, "{typed}");
+            }
+            assert_eq!(asked(&["y", "x", "x", "x"], &form).0["action"], "cancel");
+        }
+        // A title that two values have chooses neither.
+        let same = json!({ "type": "string", "oneOf": [
+            { "const": "a", "title": "One" }, { "const": "b", "title": "One" },
+        ] });
+        assert_eq!(parse_value("One", &same), None);
     }
 }

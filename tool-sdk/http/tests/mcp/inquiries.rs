@@ -332,3 +332,49 @@ async fn a_provider_that_panics_fails_one_request() {
     }
     assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
 }
+
+/// A server with a tool that asks for a login at an address.
+fn login_server() -> Server {
+    let login = DynamicTool::new(
+        definition("login", RiskClass::Read),
+        |_: Value, cx: Context| async move {
+            let outcome = cx.elicit_url("Log in.", "https://example.com/login").await?;
+            Ok::<_, ToolError>(format!("{outcome:?}"))
+        },
+    );
+    let registry = Registry::builder().add(login).build().unwrap();
+    Server::new(Pipeline::new(registry), Session::default())
+}
+
+#[tokio::test]
+async fn a_tool_asks_by_url_where_the_client_supports_it() {
+    let server = login_server();
+    let able = json!({ "elicitation": { "url": {} } });
+    let agreed = json!({ "action": "accept" });
+
+    let mut peer = Peer::legacy(&server, able.clone()).await;
+    let call = peer.send("tools/call", json!({ "name": "login", "arguments": {} })).await;
+    let asked = peer.receive_method("elicitation/create").await;
+    assert_eq!(
+        (&asked["params"]["mode"], &asked["params"]["url"]),
+        (&json!("url"), &json!("https://example.com/login"),)
+    );
+    assert_eq!(asked["params"]["elicitationId"].as_str().unwrap().len(), 16, "{asked}");
+    peer.reply(&asked, agreed.clone()).await;
+    assert_eq!(text(&peer.receive_response(call).await["result"]), "Accepted({})");
+
+    let mut peer = Peer::modern(&server, able);
+    let first = peer.call("login", json!({})).await;
+    assert_eq!(first["inputRequests"]["url"]["params"]["mode"], "url", "{first}");
+    let answered = json!({
+        "name": "login", "arguments": {}, "requestState": first["requestState"],
+        "inputResponses": { "url": agreed },
+    });
+    let done = peer.request("tools/call", answered).await;
+    assert_eq!(text(&done["result"]), "Accepted({})");
+
+    // A client that only has forms gets a result that says what is missing.
+    let mut peer = Peer::legacy(&server, json!({ "elicitation": { "form": {} } })).await;
+    let result = peer.call("login", json!({})).await;
+    assert!(text(&result).contains("cannot show addresses"), "{result}");
+}

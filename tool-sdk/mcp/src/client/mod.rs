@@ -19,6 +19,7 @@ mod config;
 mod connection;
 mod description_lint;
 mod elicitation;
+mod elicitation_url;
 mod http_endpoint;
 mod manager;
 mod naming;

@@ -17,6 +17,7 @@ use tool_sdk_core::{Context, ElicitationOutcome, Inquiry, InquiryKind};
 
 use super::description_lint;
 use super::elicitation::ElicitationForm;
+use super::elicitation_url::ElicitationUrl;
 use super::remote::RemoteError;
 
 /// The permission to let a server sample the model.
@@ -49,6 +50,7 @@ const SAMPLING_PARAMS: &[&str] = &["messages", "systemPrompt", "temperature", "s
 #[must_use]
 pub struct ClientFeatures {
     pub(super) elicitation: bool,
+    pub(super) urls: bool,
     pub(super) sampling: bool,
     pub(super) roots: Option<Vec<PathBuf>>,
 }
@@ -63,6 +65,14 @@ impl ClientFeatures {
     /// is not shown.
     pub fn elicitation(mut self) -> Self {
         self.elicitation = true;
+        self
+    }
+
+    /// Enables elicitation by URL: the user who called the tool is shown an address, with its host, and
+    /// decides whether to open it. Nothing is opened by the client. Addresses that are not encrypted, or
+    /// that hide something, are not shown.
+    pub fn urls(mut self) -> Self {
+        self.urls = true;
         self
     }
 
@@ -157,6 +167,10 @@ impl ServerRequestHandler {
         let _open = PendingRequest(open);
         let _turn = prompt_lock.lock().await;
         let answer = match method {
+            "elicitation/create" if params["mode"] == "url" => match features.urls {
+                true => Some(self.handle_url(&params).await),
+                false => None,
+            },
             "elicitation/create" if features.elicitation => {
                 Some(self.handle_elicitation(&params).await)
             }
@@ -213,6 +227,35 @@ impl ServerRequestHandler {
             },
             ElicitationOutcome::Declined => json!({ "action": "decline" }),
             ElicitationOutcome::Cancelled => cancelled,
+        }
+    }
+
+    /// Shows the user an address; the answer has no content.
+    async fn handle_url(&self, params: &Value) -> Value {
+        let Inner { server, tool, cx, .. } = &*self.0;
+        if !cx.session().can_inquire(InquiryKind::Url) {
+            return json!({ "action": "cancel" });
+        }
+        let asked = match ElicitationUrl::parse(params) {
+            Ok(asked) => asked,
+            Err(why) => {
+                tracing::warn!(%server, why, "a server's address was not shown");
+                return json!({ "action": "decline" });
+            }
+        };
+        let warnings: String =
+            asked.warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect();
+        let message = format!(
+            "The server `{server}` asks you to open an address while its tool `{tool}` runs. What \
+             you type there goes to the host of the address.\n\nhost: {}{warnings}\n\n{}",
+            asked.host, asked.message
+        );
+        let answers = cx.inquire([("url", Inquiry::url(message, asked.url))]).await;
+        let answers = answers.unwrap_or_default();
+        match answers.first().map_or(ElicitationOutcome::Cancelled, ElicitationOutcome::from) {
+            ElicitationOutcome::Accepted(_) => json!({ "action": "accept" }),
+            ElicitationOutcome::Declined => json!({ "action": "decline" }),
+            ElicitationOutcome::Cancelled => json!({ "action": "cancel" }),
         }
     }
 

@@ -16,9 +16,12 @@ pub(super) fn build_approval_form(
     ask: &ApprovalRequest,
     reach: GrantScope,
 ) -> Result<ElicitRequestParams, ErrorData> {
-    let answers: &[&str] = match offers_session(ask, reach) {
-        true => &["once", "session", "reject"],
-        false => &["once", "reject"],
+    let (answers, titles): (&[&str], &[&str]) = match offers_session(ask, reach) {
+        true => (
+            &["once", "session", "reject"],
+            &["Yes, once", "Yes, and what is like it in this session", "No"],
+        ),
+        false => (&["once", "reject"], &["Yes, once", "No"]),
     };
     let form = json!({
         "mode": "form",
@@ -30,6 +33,8 @@ pub(super) fn build_approval_form(
                     "type": "string",
                     "title": "May it run?",
                     "enum": answers,
+                    // The form of titles that every version of the protocol has.
+                    "enumNames": titles,
                 },
                 FEEDBACK_FIELD: {
                     "type": "string",

@@ -323,3 +323,50 @@ async fn requests_for_input_are_limited() {
         told(script, ClientFeatures::none().elicitation(), Some(user), &[]).await.unwrap_err();
     assert!(refused.contains("keeps asking for more input"), "{refused}");
 }
+
+fn address(url: &str) -> Value {
+    let params = json!({
+        "mode": "url", "elicitationId": "e1", "message": "Log in.", "url": url,
+    });
+    json!({ "method": "elicitation/create", "params": params })
+}
+
+#[tokio::test]
+async fn an_address_is_shown_with_its_host_and_the_user_decides() {
+    for action in ["accept", "decline", "cancel"] {
+        for script in eras(address("https://p\u{430}y.example/login?a=b")) {
+            let user = ScriptedUser::answering(json!({ "action": action, "content": { "x": 1 } }));
+            let features = ClientFeatures::none().urls();
+            let asked = Arc::clone(&script);
+            let told = told(script, features, Some(Arc::clone(&user)), &[]).await.unwrap();
+            assert_eq!(told, format!(r#"{{"action":"{action}"}}"#), "nothing else is sent");
+            let shown = &user.shown()[0];
+            assert_eq!(shown["url"], "https://xn--py-7kc.example/login?a=b", "{shown}");
+            let message = shown["message"].as_str().unwrap();
+            assert!(message.contains("The server `s` asks you to open an address"), "{message}");
+            assert!(message.contains("host: xn--py-7kc.example\nwarning: "), "{message}");
+            for hello in asked.heard("initialize") {
+                let kinds = &hello["params"]["capabilities"]["elicitation"];
+                assert_eq!(kinds, &json!({ "url": {} }), "{hello}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_enabled_or_not_safe_is_not_shown() {
+    let user = ScriptedUser::answering(json!({ "action": "accept" }));
+    for script in eras(address("https://example.com/")) {
+        let features = ClientFeatures::none().elicitation();
+        let told = told(script, features, Some(Arc::clone(&user)), &[]).await;
+        assert!(told.unwrap_or_else(|refused| refused).contains("not enabled"));
+    }
+    for url in ["http://example.com/", "javascript:alert(1)", "https://a@b.example/"] {
+        for script in eras(address(url)) {
+            let features = ClientFeatures::none().urls();
+            let told = told(script, features, Some(Arc::clone(&user)), &[]).await.unwrap();
+            assert_eq!(told, r#"{"action":"decline"}"#, "{url}");
+        }
+    }
+    assert!(user.shown().is_empty());
+}

@@ -18,6 +18,7 @@ use rmcp::model::{
     FormElicitationCapability, Implementation, JsonRpcMessage, ListRootsResult, LoggingLevel,
     LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
     RootsCapabilities, SamplingCapability, ServerJsonRpcMessage, ServerResult,
+    UrlElicitationCapability,
 };
 use rmcp::service::{RequestContext, RoleClient};
 use serde::de::DeserializeOwned;
@@ -358,9 +359,14 @@ fn request_error(why: &str) -> ErrorData {
 /// The client capabilities that the server is told.
 fn client_capabilities(questions: &ClientFeatures) -> ClientCapabilities {
     let mut offered = ClientCapabilities::default();
-    offered.elicitation = questions
-        .elicitation
-        .then(|| ElicitationCapability::new().with_form(FormElicitationCapability::new()));
+    let mut kinds = ElicitationCapability::new();
+    if questions.elicitation {
+        kinds = kinds.with_form(FormElicitationCapability::new());
+    }
+    if questions.urls {
+        kinds = kinds.with_url(UrlElicitationCapability::new());
+    }
+    offered.elicitation = (questions.elicitation || questions.urls).then_some(kinds);
     offered.sampling = questions.sampling.then(SamplingCapability::default);
     offered.roots = questions.roots.is_some().then(RootsCapabilities::default);
     offered
