@@ -39,6 +39,7 @@ pub(super) const NO_SAFE_COMMANDS: &str = "no-safe-commands";
 pub(super) const OPENAPI: &str = "openapi";
 pub(super) const RECORD_SESSIONS: &str = "record-sessions";
 pub(super) const ROOT: &str = "root";
+pub(super) const ROOTS_FROM_CLIENT: &str = "roots-from-client";
 pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SANDBOX: &str = "sandbox";
 pub(super) const SANDBOX_AUTO_ALLOW: &str = "sandbox-auto-allow";

@@ -17,7 +17,7 @@
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
 //!   rules   list [--scope S] [--json]
-//!   serve   mcp [--http ADDR | --http unix:PATH]
+//!   serve   mcp [--http ADDR | --http unix:PATH] [--roots-from-client]
 //!           http [ADDR | PORT | unix:PATH]
 //!   chat    [--model PROVIDER/NAME] [--model-url URL] [--resume [ID]] [--print PROMPT [--output FORMAT]]
 //!   token   create --scope S… [--principal NAME] [--json] | list [--json] | revoke ID

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
     Pipeline, PrivateFileError, RiskClass, Session, ToolError, Toolset,
@@ -49,6 +49,16 @@ pub(super) fn build_command() -> Option<Command> {
     let mcp = Command::new("mcp")
         .about("Serve over the Model Context Protocol, to the parent process or over HTTP")
         .arg(http)
+        .arg(
+            Arg::new(args::ROOTS_FROM_CLIENT)
+                .long(args::ROOTS_FROM_CLIENT)
+                .help(
+                    "Let tools read the folders that the client says it works in \
+                     [env: TOOL_SDK_ROOTS_FROM_CLIENT]",
+                )
+                .action(ArgAction::SetTrue)
+                .overrides_with(args::ROOTS_FROM_CLIENT),
+        )
         .args(args::caller_args());
     Some(
         Command::new("serve")
@@ -109,9 +119,16 @@ fn serve_mcp(
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let shutdown = CancellationToken::new();
+    let own_workspace = readable.clone();
     let server = mcp_server(program, settings, &pipeline, session, shutdown.clone())
-        .with_session_setup(move |session| readable.attach_to(session));
+        .with_session_setup(move |session| own_workspace.attach_to(session));
     match matches.get_one::<ListenAddress>(HTTP) {
+        Some(_) if matches.get_flag(args::ROOTS_FROM_CLIENT) => {
+            return Err(CommandError::usage(
+                "`--roots-from-client` does nothing over HTTP, where the folders of a client may be on \
+                 another computer",
+            ));
+        }
         Some(endpoint) => {
             let own = &settings.serve;
             let token = choose_token(endpoint, own.is_empty(), settings, io)?;
@@ -139,6 +156,15 @@ fn serve_mcp(
             }
             // Over HTTP, servers are shared, and what they have is not that of one principal.
             let server = servers.pass_on(server);
+            let server = match settings.roots_from_client {
+                true => {
+                    let is_refused = settings.refused_client_roots(io);
+                    server.with_client_roots(move |session, folders| {
+                        readable.attach_with_folders(session, folders, &is_refused)
+                    })
+                }
+                false => server,
+            };
             let serving = serve_and_connect(server.serve_stdio(), &servers, &patterns, io);
             run_loop::block_on_current_thread(serve_until_interrupted(
                 serving, &pipeline, &shutdown,

@@ -12,6 +12,12 @@ const NO_SERVER: &str = "this program is built without a server";
 #[derive(Debug, Default)]
 pub(super) struct ServeConfig;
 
+impl ServeConfig {
+    pub(super) fn has_client_roots(&self) -> bool {
+        false
+    }
+}
+
 pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
     serve.report_error(NO_SERVER);
     ServeConfig

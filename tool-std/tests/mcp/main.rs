@@ -3,6 +3,7 @@
 #![cfg(feature = "application")]
 
 mod asking;
+mod client_roots;
 mod http;
 mod kept;
 mod pack;

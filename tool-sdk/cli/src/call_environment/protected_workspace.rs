@@ -89,6 +89,30 @@ impl SessionWorkspace {
             None => session.with_service(workspace),
         }
     }
+
+    /// Adds the workspace to a session together with folders that tools may only read. A folder is left
+    /// out if a root contains it, or if it contains what `is_refused` names.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn attach_with_folders(
+        &self,
+        session: Session,
+        folders: &[PathBuf],
+        is_refused: &dyn Fn(&Path) -> bool,
+    ) -> Session {
+        let mut workspace = self.workspace.clone();
+        for folder in folders {
+            let Ok(real) = folder.canonicalize() else { continue };
+            let is_inside = self.workspace.roots().any(|root| real.starts_with(root));
+            if is_inside || is_refused(&real) {
+                tracing::debug!(folder = %real.display(), "a root of the client is not used");
+                continue;
+            }
+            if let Ok(readable) = workspace.clone().with_read_only(&real) {
+                workspace = readable;
+            }
+        }
+        Self { workspace, output_dir: self.output_dir.clone() }.attach_to(session)
+    }
 }
 
 /// Removes old stored outputs on a background thread, at most once an hour. If the program ends

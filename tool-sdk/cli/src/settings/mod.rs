@@ -81,6 +81,9 @@ pub(super) struct Settings {
     /// The settings of `chat`.
     #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "there is no chat"))]
     pub(super) chat: chat::ChatConfig,
+    /// Whether tools may read the folders that an MCP client says it works in.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
+    pub(super) roots_from_client: bool,
     /// The settings of `serve`.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(super) serve: serve::ServeConfig,
@@ -142,6 +145,10 @@ impl Settings {
             false => from.switch("TOOL_SDK_RECORD_SESSIONS")?.or(config.record_sessions),
         };
         let durability = from.variable("TOOL_SDK_DURABLE")?.or(config.durable);
+        let roots_from_client = match from.has_switch(args::ROOTS_FROM_CLIENT) {
+            true => Some(true),
+            false => from.switch("TOOL_SDK_ROOTS_FROM_CLIENT")?,
+        };
         let one_device = from.switch("TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
         Ok(Self {
             workspace: workspace
@@ -167,6 +174,7 @@ impl Settings {
             sandbox,
             servers: config.servers,
             chat: config.chat,
+            roots_from_client: roots_from_client.unwrap_or(config.serve.has_client_roots()),
             serve: config.serve,
             roots,
             are_roots_named,

@@ -131,6 +131,25 @@ impl Settings {
         Some((state.clone(), root.clone()))
     }
 
+    /// Returns a check for folders that a client must not name as roots: those around the home folder,
+    /// and those around or inside of the program's own files.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn refused_client_roots(
+        &self,
+        io: &Io<'_>,
+    ) -> impl Fn(&Path) -> bool + Send + Sync + use<> {
+        let canonical = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(|name| io.env_var(name));
+        let homes: Vec<PathBuf> = homes.map(PathBuf::from).map(canonical).collect();
+        let own = self.state_dir.iter().chain(&self.config_path).cloned();
+        let own: Vec<PathBuf> = own.map(canonical).collect();
+        move |folder| {
+            folder.parent().is_none()
+                || homes.iter().any(|home| home.starts_with(folder))
+                || own.iter().any(|own| own.starts_with(folder) || folder.starts_with(own))
+        }
+    }
+
     /// Creates the session. Its id is derived from the roots, so that a later command with the same
     /// roots can read stored outputs, and one with other roots cannot.
     pub(crate) fn new_session(&self) -> Session {

@@ -32,6 +32,12 @@ impl SettingSources<'_, '_> {
         }
     }
 
+    /// Whether a switch is set, which only some commands have.
+    pub(super) fn has_switch(&self, option: &str) -> bool {
+        let mut given = self.levels.iter().map(|matches| matches.try_get_one::<bool>(option));
+        given.any(|given| matches!(given, Ok(Some(true))))
+    }
+
     /// Returns the path that an option, or else a variable, names.
     pub(super) fn named_path(&self, option: &str, variable: &str) -> Option<PathBuf> {
         last_option::<PathBuf>(self.levels, option)

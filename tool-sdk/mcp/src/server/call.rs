@@ -99,6 +99,7 @@ impl CallHandler<'_> {
     /// Runs a call of a legacy client, which is asked meanwhile.
     async fn call(&self, name: String, arguments: String) -> HandlerResult {
         let pipeline = &self.connection.server.pipeline;
+        self.connection.wait_for_roots().await;
         let session = self.connection.legacy_session(self.cx);
         let view = pipeline.toolset().view_for(&session);
         let mut call = Call::new(&*name, client_args(arguments));

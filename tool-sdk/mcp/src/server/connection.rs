@@ -18,6 +18,7 @@ use tool_sdk_core::internal::LazyCancelToken;
 use tool_sdk_core::{ClientKind, GrantScope, Session, ToolsetView};
 
 use super::Server;
+use super::client_roots::ClientRoots;
 use super::http::PrincipalKey;
 use super::in_flight::InFlightRequests;
 use super::input::InputCapabilities;
@@ -70,6 +71,7 @@ pub(super) struct Connection {
     is_initialized: AtomicBool,
     pub(super) log_threshold: LogThreshold,
     pub(super) subscriptions: ResourceSubscriptions,
+    pub(super) roots: ClientRoots,
     pub(super) in_flight: Arc<InFlightRequests>,
     pub(super) outgoing: Arc<OutgoingRequests>,
     /// Where messages go that belong to no request.
@@ -113,6 +115,7 @@ impl Connection {
             is_initialized: AtomicBool::new(false),
             log_threshold: LogThreshold::default(),
             subscriptions: ResourceSubscriptions::default(),
+            roots: ClientRoots::default(),
             in_flight: Arc::default(),
             outgoing: Arc::default(),
             sink,
@@ -152,6 +155,16 @@ impl Connection {
         version == Some(&ProtocolVersion::V_2025_03_26)
     }
 
+    /// Returns what a legacy client says about itself.
+    pub(super) fn legacy_client(&self) -> Option<&ClientProfile> {
+        Some(&self.legacy_handshake()?.client)
+    }
+
+    /// Returns true if the client is at the other end of two streams.
+    pub(super) fn is_at_streams(&self) -> bool {
+        self.transport == ClientTransport::Stdio
+    }
+
     fn legacy_handshake(&self) -> Option<&LegacyHandshake> {
         match self.handshake.get() {
             Some(ClientHandshake::Legacy(handshake)) => Some(handshake),
@@ -174,7 +187,9 @@ impl Connection {
                     && !self.is_initialized.swap(true, Ordering::Relaxed) =>
             {
                 self.forward_changes();
+                self.request_roots();
             }
+            "notifications/roots/list_changed" => self.request_roots(),
             _ => {}
         }
     }
@@ -275,7 +290,7 @@ impl Connection {
             let (session, input) = (self.request_session(cx), InputCapabilities::default());
             return self.attach_client(session, input, cx.sink.clone());
         };
-        let session = legacy.session.clone();
+        let session = self.apply_roots(legacy.session.clone());
         let input = legacy.client.input;
         // Over HTTP, questions go to the stream of their request.
         match self.transport == ClientTransport::HttpSession && input.supports_any() {

@@ -12,6 +12,7 @@
 mod approval_form;
 mod batch;
 mod call;
+mod client_roots;
 mod connection;
 mod dispatch;
 mod dyn_provider;
@@ -38,12 +39,14 @@ mod ui;
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Pipeline, Session};
 
+use self::client_roots::RootsCallback;
 use self::dyn_provider::{DynPromptProvider, DynResourceProvider};
 pub use self::http::HttpService;
 use self::listing::ToolListing;
@@ -87,6 +90,7 @@ pub struct Server {
     resources: Option<Arc<dyn DynResourceProvider>>,
     prompts: Option<Arc<dyn DynPromptProvider>>,
     pages: Vec<UiPage>,
+    roots_callback: Option<RootsCallback>,
     listing: Arc<ToolListing>,
     suspended_calls: Arc<SuspendedCalls>,
     /// Warns once about services that the tools need and the host has not provided.
@@ -120,6 +124,7 @@ impl Server {
             resources: None,
             prompts: None,
             pages: Vec::new(),
+            roots_callback: None,
             listing: Arc::default(),
             suspended_calls: Arc::default(),
             setup_check: Arc::new(Once::new()),
@@ -142,6 +147,21 @@ impl Server {
         equip: impl Fn(Session) -> Session + Send + Sync + 'static,
     ) -> Self {
         self.setup_session = Some(Arc::new(equip));
+        self
+    }
+
+    /// Sets a callback that changes the session of each call by the folders that the client says it
+    /// works in (roots), such as to let tools read them. Without one, clients are not asked.
+    ///
+    /// A client is a model and not a user, so the callback should give nothing but reading, and refuse
+    /// folders with secrets. Only clients at two streams are asked, because the folders of others may be
+    /// on another computer, and only those of versions before 2026-07-28. At most 32 folders are used.
+    #[must_use]
+    pub fn with_client_roots(
+        mut self,
+        apply: impl Fn(Session, &[PathBuf]) -> Session + Send + Sync + 'static,
+    ) -> Self {
+        self.roots_callback = Some(Arc::new(apply));
         self
     }
 
