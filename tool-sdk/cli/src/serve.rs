@@ -123,12 +123,10 @@ fn serve_mcp(
     let server = mcp_server(program, settings, &pipeline, session, shutdown.clone())
         .with_session_setup(move |session| own_workspace.attach_to(session));
     match matches.get_one::<ListenAddress>(HTTP) {
-        Some(_) if matches.get_flag(args::ROOTS_FROM_CLIENT) => {
-            return Err(CommandError::usage(
-                "`--roots-from-client` does nothing over HTTP, where the folders of a client may be on \
+        Some(_) if matches.get_flag(args::ROOTS_FROM_CLIENT) => Err(CommandError::usage(
+            "`--roots-from-client` does nothing over HTTP, where the folders of a client may be on \
                  another computer",
-            ));
-        }
+        )),
         Some(endpoint) => {
             let own = &settings.serve;
             let token = choose_token(endpoint, own.is_empty(), settings, io)?;
