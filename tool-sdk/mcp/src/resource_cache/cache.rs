@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// An LRU cache of resources, by server and URI.
+/// An LRU cache of resources, by server and URI. Resources of the program itself have no server.
 ///
 /// Expired entries are not returned. When the cache is full, the least recently used entry is
 /// evicted.
@@ -39,7 +39,7 @@ pub struct ResourceCache {
     lifetime: Duration,
 }
 
-type Key = (String, String);
+type Key = (Option<String>, String);
 
 struct Entry {
     resource: Arc<Value>,
@@ -75,8 +75,8 @@ impl ResourceCache {
 
     /// Returns the resource if it is cached and not expired.
     #[must_use]
-    pub fn get(&self, server: &str, uri: &str) -> Option<Arc<Value>> {
-        let key = key(server, uri);
+    pub fn get<'s>(&self, server: impl Into<Option<&'s str>>, uri: &str) -> Option<Arc<Value>> {
+        let key = key(server.into(), uri);
         let mut entries = self.entries();
         let entry = entries.get(&key)?;
         if self.is_current(entry) {
@@ -87,24 +87,24 @@ impl ResourceCache {
     }
 
     /// Stores a resource that was just read.
-    pub fn set(&self, server: &str, uri: &str, resource: Value) {
+    pub fn set<'s>(&self, server: impl Into<Option<&'s str>>, uri: &str, resource: Value) {
         let entry = Entry { resource: Arc::new(resource), read: Instant::now() };
-        self.entries().put(key(server, uri), entry);
+        self.entries().put(key(server.into(), uri), entry);
     }
 
     /// Reads all `uris` that are not cached, concurrently. Those that cannot be read are skipped.
     pub async fn prefetch<F, E>(
         &self,
-        server: &str,
+        server: Option<&str>,
         uris: &[String],
-        read: impl Fn(String, String) -> F,
+        read: impl Fn(Option<String>, String) -> F,
     ) where
         F: Future<Output = Result<Value, E>>,
     {
         let missing = uris.iter().filter(|uri| self.get(server, uri).is_none());
         let read = &read;
         join_all(missing.map(|uri| async move {
-            if let Ok(resource) = read(server.to_owned(), uri.clone()).await {
+            if let Ok(resource) = read(server.map(str::to_owned), uri.clone()).await {
                 self.set(server, uri, resource);
             }
         }))
@@ -146,8 +146,8 @@ impl ResourceCache {
     }
 }
 
-fn key(server: &str, uri: &str) -> Key {
-    (server.to_owned(), uri.to_owned())
+fn key(server: Option<&str>, uri: &str) -> Key {
+    (server.map(str::to_owned), uri.to_owned())
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
         let read = |_, uri: String| async move {
             if uri == "bad" { Err("no such resource") } else { Ok(json!(uri)) }
         };
-        cache.prefetch("s", &uris, read).await;
+        cache.prefetch(Some("s"), &uris, read).await;
         assert_eq!(*cache.get("s", "kept").unwrap(), "old");
         assert_eq!(*cache.get("s", "new").unwrap(), "new");
         assert!(cache.get("s", "bad").is_none() && cache.get("other", "new").is_none());

@@ -15,10 +15,12 @@ use crate::client::RemoteFuture;
 /// The maximum number of prefetched resources per result.
 const MAX_PREFETCHED: usize = 16;
 
-/// Reads a resource, by server name and URI.
-type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> + Send + Sync>;
+/// Reads a resource, by server name and URI; without a name it is one of the program itself.
+type ReadResource =
+    Arc<dyn Fn(Option<String>, String) -> RemoteFuture<'static, Value> + Send + Sync>;
 
-/// Prefetches the resources that results of other servers' tools link to, in the background.
+/// Prefetches the resources that results link to, in the background: those of other servers' tools, and
+/// those of the program's own tools, with the page of their `display(ui = ..)`.
 ///
 /// It is an after-hook that changes nothing and never waits.
 ///
@@ -28,6 +30,7 @@ type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> +
 /// use std::num::NonZeroUsize;
 /// use std::sync::Arc;
 /// use std::time::Duration;
+/// use serde_json::json;
 /// use tool_sdk::mcp::{ResourcePrefetcher, ResourceCache, ServerManager};
 /// use tool_sdk::{Pipeline, HookPriority, Registry};
 ///
@@ -35,9 +38,15 @@ type ReadResource = Arc<dyn Fn(String, String) -> RemoteFuture<'static, Value> +
 /// let cache = ResourceCache::new(NonZeroUsize::MIN, Duration::from_secs(300));
 /// let previews = ResourcePrefetcher::new(Arc::new(cache), move |server, uri| {
 ///     let servers = servers.clone();
-///     async move { servers.read_resource(&server, &uri).await }
+///     async move {
+///         match server {
+///             Some(server) => servers.read_resource(&server, &uri).await,
+///             // A resource of this program.
+///             None => Ok(json!({ "contents": [{ "uri": uri, "text": "a page" }] })),
+///         }
+///     }
 /// });
-/// let pipeline = Pipeline::new(Registry::default()).hook("mcp__*", HookPriority::DEFAULT, previews);
+/// let pipeline = Pipeline::new(Registry::default()).hook("*", HookPriority::DEFAULT, previews);
 /// ```
 #[derive(Clone)]
 pub struct ResourcePrefetcher {
@@ -52,10 +61,11 @@ impl fmt::Debug for ResourcePrefetcher {
 }
 
 impl ResourcePrefetcher {
-    /// Returns a prefetcher that fills `cache` by calling `read` with server name and URI.
+    /// Returns a prefetcher that fills `cache` by calling `read` with server name and URI. There is no
+    /// server name for a resource of the program itself.
     pub fn new<F>(
         cache: Arc<ResourceCache>,
-        read: impl Fn(String, String) -> F + Send + Sync + 'static,
+        read: impl Fn(Option<String>, String) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Value, crate::client::RemoteError>> + Send + 'static,
@@ -65,15 +75,19 @@ impl ResourcePrefetcher {
 
     /// Starts fetching the resources that the result links to, and returns their number.
     pub fn prefetch_linked(&self, tool: &Definition, output: &Output) -> usize {
-        let ToolSource::Mcp { server } = &tool.source else { return 0 };
-        let uris = linked_resources(output);
+        let server = match &tool.source {
+            ToolSource::Mcp { server } => Some(server.clone()),
+            ToolSource::Native => None,
+            _ => return 0,
+        };
+        let own_page = tool.display.ui.clone().filter(|_| server.is_none());
+        let uris = linked_resources(output, own_page);
         let count = uris.len();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return 0 };
         if count > 0 {
-            let (cache, read, server) =
-                (Arc::clone(&self.cache), Arc::clone(&self.read), server.clone());
+            let (cache, read) = (Arc::clone(&self.cache), Arc::clone(&self.read));
             runtime.spawn(async move {
-                cache.prefetch(&server, &uris, |server, uri| read(server, uri)).await;
+                cache.prefetch(server.as_deref(), &uris, |server, uri| read(server, uri)).await;
             });
         }
         count
@@ -82,7 +96,7 @@ impl ResourcePrefetcher {
 
 /// Returns the resources that the result links to and does not contain. Web addresses are no MCP
 /// resources.
-fn linked_resources(output: &Output) -> Vec<String> {
+fn linked_resources(output: &Output, own_page: Option<String>) -> Vec<String> {
     let linked = output.attachments().iter().filter_map(|attachment| match &attachment.data {
         AttachmentData::Uri(uri) => Some(uri.clone()),
         AttachmentData::Bytes(_) => None,
@@ -91,7 +105,7 @@ fn linked_resources(output: &Output) -> Vec<String> {
         facts.get("_meta")?.pointer("/ui/resourceUri")?.as_str().map(str::to_owned)
     });
     let is_resource = |uri: &String| !uri.starts_with("http://") && !uri.starts_with("https://");
-    let uris: BTreeSet<String> = linked.chain(shown).filter(is_resource).collect();
+    let uris: BTreeSet<String> = linked.chain(shown).chain(own_page).filter(is_resource).collect();
     uris.into_iter().take(MAX_PREFETCHED).collect()
 }
 
@@ -123,9 +137,9 @@ mod tests {
 
     use super::*;
 
-    // F125
+    // F125, F191: linked resources of foreign and of own tools are fetched beside the result.
     #[tokio::test]
-    async fn what_a_result_speaks_of_is_fetched_beside_it() {
+    async fn linked_resources_are_fetched_in_the_background() {
         let cache = ResourceCache::new(NonZeroUsize::new(4).unwrap(), Duration::from_secs(60));
         let (cache, go) = (Arc::new(cache), Arc::new(Notify::new()));
         let gate = Arc::clone(&go);
@@ -134,7 +148,7 @@ mod tests {
             async move {
                 gate.notified().await;
                 gate.notify_one();
-                Ok(json!(format!("{server} {uri}")))
+                Ok(json!(format!("{} {uri}", server.unwrap_or_default())))
             }
         });
         let name = ToolName::from_static("mcp__s__t");
@@ -144,7 +158,8 @@ mod tests {
             .attach(Attachment::uri("text/html", "https://example.com/"))
             .attach(Attachment::bytes("image/png", vec![1]))
             .metadata("_meta", json!({ "ui": { "resourceUri": "ui://more" } }));
-        assert_eq!(previews.prefetch_linked(&tool, &output), 0, "it is no foreign tool");
+        tool.source = ToolSource::Remote;
+        assert_eq!(previews.prefetch_linked(&tool, &output), 0);
 
         tool.source = ToolSource::Mcp { server: "s".to_owned() };
         assert_eq!(previews.prefetch_linked(&tool, &output), 2);
@@ -154,5 +169,13 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(*cache.get("s", "ui://page").unwrap(), "s ui://page");
+
+        tool.source = ToolSource::Native;
+        Arc::make_mut(&mut tool.display).ui = Some("ui://board".to_owned());
+        assert_eq!(previews.prefetch_linked(&tool, &Output::text("")), 1);
+        while cache.stats().size < 3 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(*cache.get(None, "ui://board").unwrap(), " ui://board");
     }
 }
