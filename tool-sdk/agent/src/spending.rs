@@ -158,15 +158,15 @@ impl SpendingBudget {
 
     /// Counts the tokens of a request, and their cost.
     pub fn charge_tokens(&self, usage: TokenUsage, cost: f64) {
-        self.charge(Spending { tokens: usage.total(), cost, calls: 0 });
+        self.charge_all(Spending { tokens: usage.total(), cost, calls: 0 });
     }
 
     /// Counts calls of tools.
     pub fn charge_calls(&self, calls: u64) {
-        self.charge(Spending { calls, ..Spending::default() });
+        self.charge_all(Spending { calls, ..Spending::default() });
     }
 
-    fn charge(&self, more: Spending) {
+    fn charge_all(&self, more: Spending) {
         let mut node = Some(self);
         while let Some(Self(budget)) = node {
             let mut spent = budget.spent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -237,11 +237,11 @@ impl AgentLoop {
                 "the price of the model `{}` is unknown, so the limit on cost has no effect",
                 self.model.name()
             );
-            self.report(&AgentEvent::Warning(&warning));
+            self.report_event(&AgentEvent::Warning(&warning));
         }
         let mut run = self.begin_run(session, transcript, cancel);
         let stop = run.run_turns().await;
-        run.finish(stop)
+        run.finish_run(stop)
     }
 
     /// Replaces the beginning of the conversation by a summary now, and returns the estimated tokens
@@ -260,7 +260,7 @@ impl AgentLoop {
         let before = transcript.estimate_tokens();
         let view = self.pipeline.toolset().view_for(session);
         let mut run = self.begin_run(session.clone(), transcript, cancel);
-        run.compact(&view).await?;
+        run.compact_conversation(&view).await?;
         Ok((before, transcript.estimate_tokens()))
     }
 
@@ -282,7 +282,7 @@ impl AgentLoop {
         }
     }
 
-    fn report(&self, event: &AgentEvent<'_>) {
+    fn report_event(&self, event: &AgentEvent<'_>) {
         if let Some(observer) = &self.observer {
             observer(event);
         }
@@ -333,7 +333,7 @@ impl AgentRun<'_> {
         self.outcome.turns += 1;
         let calls = self.calls_of(&message, &view);
         let (stop, cut_off) = (message.stop.clone(), message.cut_off_error());
-        self.agent.report(&AgentEvent::Message(&message));
+        self.agent.report_event(&AgentEvent::Message(&message));
         self.transcript.entries.push(TranscriptEntry::Model { message });
         if calls.is_empty() {
             return self.end_of_message(stop).await;
@@ -349,7 +349,7 @@ impl AgentRun<'_> {
     }
 
     fn push_user(&mut self, text: String) {
-        self.agent.report(&AgentEvent::UserMessage(&text));
+        self.agent.report_event(&AgentEvent::UserMessage(&text));
         self.transcript.push_user(text, Vec::new());
     }
 
@@ -372,7 +372,7 @@ impl AgentRun<'_> {
         loop {
             let error = match self.request_once(Some(view), self.transcript).await {
                 Ok(message) => {
-                    self.charge(&message);
+                    self.charge_message(&message);
                     return Ok(message);
                 }
                 Err(RequestEnd::Stopped { stop, text }) => {
@@ -383,17 +383,17 @@ impl AgentRun<'_> {
             };
             if error.kind == ModelErrorKind::ContextFull && !has_compacted {
                 has_compacted = true;
-                self.compact(view).await?;
+                self.compact_conversation(view).await?;
                 continue;
             }
             if error.partial.is_some() && error.kind.is_transient() && broken < MAX_BROKEN_MESSAGES
             {
                 broken += 1;
-                self.agent.report(&AgentEvent::MessageDiscarded);
+                self.agent.report_event(&AgentEvent::MessageDiscarded);
                 continue;
             }
             if let Some(partial) = error.partial.as_deref() {
-                self.charge(partial);
+                self.charge_message(partial);
                 self.keep_partial_text(partial.text());
             }
             return Err(match error.kind {
@@ -427,15 +427,15 @@ impl AgentRun<'_> {
                 if let MessageDelta::Text(more) = delta {
                     text.push_str(more);
                 }
-                agent.report(&AgentEvent::Delta(delta));
+                agent.report_event(&AgentEvent::Delta(delta));
             }
             ModelEvent::Retry { delay, reason } => {
-                agent.report(&AgentEvent::Retry { delay: *delay, reason });
+                agent.report_event(&AgentEvent::Retry { delay: *delay, reason });
             }
             ModelEvent::Delta(_) => {}
         };
         if is_shown {
-            agent.report(&AgentEvent::RequestStarted);
+            agent.report_event(&AgentEvent::RequestStarted);
         }
         let deadline = agent.budget.deadline();
         let stop = tokio::select! {
@@ -452,7 +452,7 @@ impl AgentRun<'_> {
         Err(RequestEnd::Stopped { stop, text })
     }
 
-    fn charge(&mut self, message: &ModelMessage) {
+    fn charge_message(&mut self, message: &ModelMessage) {
         let cost = self.agent.price.map_or(0.0, |price| price.cost(message.usage));
         self.agent.budget.charge_tokens(message.usage, cost);
         self.outcome.add_usage(message.usage, cost);
@@ -523,7 +523,7 @@ impl AgentRun<'_> {
         let names: Vec<String> = calls.iter().map(|call| call.name.to_string()).collect();
         let is_text = self.agent.parses_text_calls && calls.iter().all(|call| call.id.is_none());
         if let Some(error) = cut_off {
-            let refused: Vec<CallAnswer> = calls.iter().map(|it| refuse(it, &error)).collect();
+            let refused: Vec<CallAnswer> = calls.iter().map(|it| refuse_call(it, &error)).collect();
             self.push_answers(refused, is_text);
             return self
                 .continue_with("The connection broke before your message was complete. Go on.");
@@ -545,7 +545,7 @@ impl AgentRun<'_> {
             .map(|(outcome, name)| CallAnswer::from_outcome(name.clone(), outcome))
             .collect();
         let limit = ToolError::aborted("the limit on calls is reached, so the call did not run");
-        answers.extend(beyond.iter().map(|call| refuse(call, &limit)));
+        answers.extend(beyond.iter().map(|call| refuse_call(call, &limit)));
         self.push_answers(answers, is_text);
         if let Some(value) = final_answer {
             self.outcome.structured = Some(value);
@@ -560,7 +560,7 @@ impl AgentRun<'_> {
     /// Adds answers. Calls that stand in a text are answered by a message in the user's name,
     /// because their message has no calls for its provider.
     fn push_answers(&mut self, answers: Vec<CallAnswer>, is_text: bool) {
-        self.agent.report(&AgentEvent::Answers(&answers));
+        self.agent.report_event(&AgentEvent::Answers(&answers));
         if !is_text {
             self.transcript.entries.push(TranscriptEntry::Answers { answers });
             return;
@@ -582,7 +582,7 @@ impl AgentRun<'_> {
                 "the system prompt and the tools alone take about {fixed} of {} tokens",
                 policy.context_tokens
             );
-            self.agent.report(&AgentEvent::Warning(&warning));
+            self.agent.report_event(&AgentEvent::Warning(&warning));
             return Err(AgentStop::ContextFull);
         }
         if fixed + self.conversation_tokens(fixed) < policy.threshold() {
@@ -590,12 +590,12 @@ impl AgentRun<'_> {
         }
         let results = compaction::prune_results(self.transcript, policy);
         if results > 0 {
-            self.agent.report(&AgentEvent::Pruned { results });
+            self.agent.report_event(&AgentEvent::Pruned { results });
         }
         if fixed + self.transcript.estimate_tokens() < policy.threshold() {
             return Ok(());
         }
-        self.compact(view).await
+        self.compact_conversation(view).await
     }
 
     /// Estimates the tokens of the conversation: what the provider counted for the last request,
@@ -620,7 +620,7 @@ impl AgentRun<'_> {
     }
 
     /// Replaces the beginning of the conversation by a summary that the model writes.
-    async fn compact(&mut self, view: &ToolsetView) -> Result<(), AgentStop> {
+    async fn compact_conversation(&mut self, view: &ToolsetView) -> Result<(), AgentStop> {
         let Some(policy) = &self.agent.compaction else { return Err(AgentStop::ContextFull) };
         let end = compaction::recent_start(self.transcript, policy.recent_tokens);
         let covered = self.transcript.summary.as_ref().map_or(0, |summary| summary.covered);
@@ -629,7 +629,7 @@ impl AgentRun<'_> {
         }
         let before = self.transcript.estimate_tokens();
         let summary = self.request_summary(end).await?;
-        self.charge(&summary);
+        self.charge_message(&summary);
         let text = summary.text();
         if text.trim().is_empty() {
             let problem = "the model wrote no summary of the conversation";
@@ -639,7 +639,8 @@ impl AgentRun<'_> {
         let kept = compaction::kept_verbatim(self.transcript, end, policy);
         self.transcript.summary = Some(TranscriptSummary { text: text + &kept, covered: end });
         let after = self.transcript.estimate_tokens();
-        self.agent.report(&AgentEvent::Compacted { tokens_before: before, tokens_after: after });
+        self.agent
+            .report_event(&AgentEvent::Compacted { tokens_before: before, tokens_after: after });
         let total = before + self.fixed_tokens(view);
         let is_poor = before.saturating_sub(after) < total / 5;
         self.poor_compactions = if is_poor { self.poor_compactions + 1 } else { 0 };
@@ -665,7 +666,7 @@ impl AgentRun<'_> {
         }
     }
 
-    fn finish(mut self, stop: AgentStop) -> AgentOutcome {
+    fn finish_run(mut self, stop: AgentStop) -> AgentOutcome {
         let reason = ToolError::new(ErrorKind::Aborted, "the agent stopped before the call ran");
         self.transcript.answer_open_calls(&reason);
         self.outcome.text = self.transcript.last_model_text().unwrap_or_default();
@@ -693,7 +694,7 @@ async fn wait_until(deadline: Option<Instant>) {
 }
 
 /// Answers a call that does not run.
-fn refuse(call: &Call<'_>, error: &ToolError) -> CallAnswer {
+fn refuse_call(call: &Call<'_>, error: &ToolError) -> CallAnswer {
     let id = call.id.as_ref().map(ToString::to_string).unwrap_or_default();
     CallAnswer::error(id, call.name.to_string(), error)
 }

@@ -79,7 +79,7 @@ impl ModelError {
 
     /// Converts the response to a request that the provider refused. `body` is its text.
     pub(super) fn from_status(status: u16, body: &str, retry_after: Option<Duration>) -> Self {
-        let explanation = explain(body);
+        let explanation = explain_error(body);
         let is_full = ["context_length", "context length", "context window", "too long"]
             .iter()
             .any(|words| explanation.to_ascii_lowercase().contains(words));
@@ -99,7 +99,7 @@ impl ModelError {
 }
 
 /// Returns the message of an error body, or the beginning of the text.
-fn explain(body: &str) -> String {
+fn explain_error(body: &str) -> String {
     const MAX_CHARS: usize = 500;
     let parsed: Option<serde_json::Value> = serde_json::from_str(body).ok();
     let message = parsed.as_ref().and_then(|body| {

@@ -137,7 +137,7 @@ impl ProviderClient {
     }
 
     /// Sends the body once, and returns the response if it is a success.
-    async fn send(&self, body: &str) -> Result<Response, ModelError> {
+    async fn send_once(&self, body: &str) -> Result<Response, ModelError> {
         let sending = self.build_request(body).await?.send();
         let response = match timeout(self.first_byte_timeout, sending).await {
             Ok(response) => response.map_err(|error| network_error(&error))?,
@@ -242,7 +242,7 @@ impl ProviderClient {
         body: &str,
         events: &mut (dyn FnMut(ModelEvent) + Send),
     ) -> Result<ModelMessage, ModelError> {
-        let response = self.send(body).await?;
+        let response = self.send_once(body).await?;
         self.read_stream(response, events).await
     }
 }
@@ -257,14 +257,14 @@ impl ModelClient for ProviderClient {
         request: &ModelRequest<'_>,
         events: &mut (dyn FnMut(ModelEvent) + Send),
     ) -> Result<ModelMessage, ModelError> {
-        let body = request_body::encode(request, self.api, &self.model).to_string();
+        let body = request_body::encode_body(request, self.api, &self.model).to_string();
         let mut attempt = 0;
         loop {
             let error = match self.try_respond(&body, events).await {
                 Ok(message) => return Ok(message),
                 Err(error) => error,
             };
-            let delay = self.retry.delay(attempt, &error).filter(|_| error.partial.is_none());
+            let delay = self.retry.next_delay(attempt, &error).filter(|_| error.partial.is_none());
             let Some(delay) = delay else { return Err(error) };
             attempt += 1;
             tracing::debug!(%error, attempt, ?delay, "the request to the model is sent again");

@@ -11,7 +11,7 @@ use super::{ModelRequest, ToolChoice};
 const DEFAULT_MAX_TOKENS: u32 = 16_384;
 
 /// Encodes a streamed request of `model`.
-pub(super) fn encode(request: &ModelRequest<'_>, api: ModelApi, model: &str) -> Value {
+pub(super) fn encode_body(request: &ModelRequest<'_>, api: ModelApi, model: &str) -> Value {
     let mut body = match api {
         ModelApi::OpenAiChat => chat_body(request),
         ModelApi::OpenAiResponses => responses_body(request),

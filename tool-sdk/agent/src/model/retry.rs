@@ -41,7 +41,7 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// Returns the delay before the repetition number `attempt`, counting from 0; `None` when the
     /// request is not sent again.
-    pub(crate) fn delay(&self, attempt: u32, error: &ModelError) -> Option<Duration> {
+    pub(crate) fn next_delay(&self, attempt: u32, error: &ModelError) -> Option<Duration> {
         if !error.kind.is_transient() || attempt >= self.max_retries {
             return None;
         }
@@ -71,10 +71,10 @@ mod tests {
         let error = ModelError::new(ModelErrorKind::Unavailable, "busy");
         for attempt in 0..20 {
             let longest = Duration::from_millis(500 << attempt.min(10)).min(policy.max_delay);
-            let delay = policy.delay(attempt, &error).unwrap();
+            let delay = policy.next_delay(attempt, &error).unwrap();
             assert!(delay <= longest && delay * 2 >= longest, "{attempt}: {delay:?}");
         }
-        assert_eq!(policy.delay(20, &error), None);
+        assert_eq!(policy.next_delay(20, &error), None);
     }
 
     #[test]
@@ -82,10 +82,10 @@ mod tests {
         let policy = RetryPolicy::default();
         let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
         error.retry_after = Some(Duration::from_secs(7));
-        assert_eq!(policy.delay(0, &error), error.retry_after);
+        assert_eq!(policy.next_delay(0, &error), error.retry_after);
         error.retry_after = Some(Duration::from_secs(600));
-        assert_eq!(policy.delay(0, &error), None);
+        assert_eq!(policy.next_delay(0, &error), None);
         let refused = ModelError::new(ModelErrorKind::InvalidRequest, "no");
-        assert_eq!(policy.delay(0, &refused), None);
+        assert_eq!(policy.next_delay(0, &refused), None);
     }
 }

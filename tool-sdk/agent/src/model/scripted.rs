@@ -67,14 +67,14 @@ impl ScriptedModel {
     /// Adds an answer: any message, or a failure.
     #[must_use]
     pub fn answers(self, answer: Result<ModelMessage, ModelError>) -> Self {
-        lock(&self.answers).push_back(answer);
+        lock_unpoisoned(&self.answers).push_back(answer);
         self
     }
 
     /// Returns the messages of each request so far, in the format of chat completions.
     #[must_use]
     pub fn requests(&self) -> Vec<Vec<Value>> {
-        lock(&self.requests).clone()
+        lock_unpoisoned(&self.requests).clone()
     }
 }
 
@@ -88,10 +88,10 @@ impl ModelClient for ScriptedModel {
         request: &ModelRequest<'_>,
         events: &mut (dyn FnMut(ModelEvent) + Send),
     ) -> Result<ModelMessage, ModelError> {
-        lock(&self.requests).push(request.transcript.encode(ModelApi::OpenAiChat));
+        lock_unpoisoned(&self.requests).push(request.transcript.encode(ModelApi::OpenAiChat));
         // Requests to real models take time, in which other tasks run.
         tokio::task::yield_now().await;
-        let answer = lock(&self.answers).pop_front();
+        let answer = lock_unpoisoned(&self.answers).pop_front();
         let answer = answer.unwrap_or_else(|| {
             let kind = super::ModelErrorKind::InvalidRequest;
             Err(ModelError::new(kind, "the script has no further answer"))
@@ -104,6 +104,6 @@ impl ModelClient for ScriptedModel {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
