@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::figures::{Costs, Figures, median};
+use crate::server_process::{own, processor_time};
 
 const ALONE: usize = 20_000;
 const DEEP: usize = 300_000;
@@ -59,13 +60,6 @@ pub(crate) fn start(mut program: impl FnMut() -> io::Result<Command>) -> io::Res
         peer.end()?;
     }
     Ok(Costs { start: median(&mut times), memory })
-}
-
-/// This program as the server of a lane.
-pub(crate) fn own(lane: &str) -> io::Result<Command> {
-    let mut program = Command::new(std::env::current_exe()?);
-    program.arg(lane);
-    Ok(program)
 }
 
 struct Peer {
@@ -174,12 +168,4 @@ impl Peer {
         self.read.read_to_end(&mut Vec::new())?;
         self.child.wait().map(drop)
     }
-}
-
-/// Processor time of a server of one thread until now, in microseconds.
-pub(crate) fn processor_time(server: &Child) -> io::Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{}/schedstat", server.id()))?;
-    let nanoseconds: f64 =
-        stat.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default();
-    Ok(nanoseconds / 1e3)
 }

@@ -28,6 +28,7 @@ mod crowd;
 mod figures;
 mod hand;
 mod sdk;
+mod server_process;
 mod web;
 
 use std::env;
@@ -122,7 +123,7 @@ fn lanes(names: [&str; 2], measure: fn(&str) -> io::Result<Figures>) -> io::Resu
 
 /// The size, the start and the memory of another server that speaks over two pipes.
 fn program(path: &str) -> io::Result<()> {
-    let floor = client::start(|| client::own("hand"))?;
+    let floor = client::start(|| server_process::own("hand"))?;
     let costs = client::start(|| Ok(Command::new(path)))?;
     println!("size {:.2} MB", fs::metadata(path)?.len() as f64 / 1e6);
     println!("start {:.2} ms, {:.2}x by hand", costs.start, costs.start / floor.start);

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-use crate::client::{own, processor_time};
 use crate::figures::{Figures, median};
+use crate::server_process::{own, processor_time};
 
 /// Who has it may enter.
 pub(crate) const TOKEN: &str = "bench-0123456789abcdef0123456789abcdef";
