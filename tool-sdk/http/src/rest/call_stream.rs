@@ -12,6 +12,7 @@ use serde_json::Value;
 use tool_sdk_core::{Subscription, ToolEvent};
 
 use super::event_hub::EventHub;
+use super::event_log::EventJson;
 use super::metrics::SubscriberGuard;
 use super::response::{CALL_ID, CallReply};
 use super::running_calls::CallHandle;
@@ -33,7 +34,7 @@ pub(super) fn respond(
         let (mut updates, hub) = state?;
         match updates.next().await {
             StreamItem::Event { seq, event } => {
-                Some((named_event(&event, seq, &hub), Some((updates, hub))))
+                Some((sse_event(&EventJson::new(&event), seq, &hub), Some((updates, hub))))
             }
             StreamItem::Reply(reply) => Some((reply_event(&reply), None)),
         }
@@ -69,13 +70,8 @@ pub(super) fn sse_response(
 }
 
 /// Returns an event of a tool as a server-sent event, named after its type.
-pub(super) fn tool_event(event: &ToolEvent, hub: &EventHub) -> Event {
-    named_event(&serde_json::to_value(event).unwrap_or_default(), event.seq, hub)
-}
-
-fn named_event(json: &Value, seq: u64, hub: &EventHub) -> Event {
-    let name = json.get("type").and_then(|it| it.as_str()).unwrap_or("event").to_owned();
-    Event::default().id(hub.event_id(seq)).event(name).data(json.to_string())
+pub(super) fn sse_event(json: &EventJson, seq: u64, hub: &EventHub) -> Event {
+    Event::default().id(hub.event_id(seq)).event(&json.name).data(&json.text)
 }
 
 fn reply_event(reply: &CallReply) -> Event {

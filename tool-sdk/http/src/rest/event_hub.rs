@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tool_sdk_core::{Subscription, ToolEvent};
+use tool_sdk_core::Subscription;
 
-use super::event_log::{EventLog, LogLimits};
+use super::event_log::{EventLog, LogLimits, LoggedEvent};
 use super::metrics::CallMetrics;
 
 /// How many users have a log. The events of others are in the log of all.
@@ -91,21 +91,22 @@ impl EventHub {
     pub(super) async fn pump(&self, mut events: Subscription, metrics: &CallMetrics) {
         while let Some(event) = events.recv().await {
             metrics.count_event(&event);
-            self.log_event(Arc::new(event));
+            self.log_event(Arc::new(LoggedEvent::new(event)));
         }
         self.close();
     }
 
-    fn log_event(&self, event: Arc<ToolEvent>) {
+    fn log_event(&self, event: Arc<LoggedEvent>) {
         let mut routes = self.lock();
-        if let Some(log) = routes.sessions.get(&*event.session) {
+        if let Some(log) = routes.sessions.get(&*event.event.session) {
             log.push(Arc::clone(&event));
         }
         // Also of sessions at `/mcp` and of the host, whose approval requests the user answers.
-        if let Some(log) = routes.users.get(&event.ids.user) {
+        let user = &event.event.ids.user;
+        if let Some(log) = routes.users.get(user) {
             log.push(Arc::clone(&event));
         } else if routes.users.len() < MAX_USERS {
-            let log = routes.users.entry(event.ids.user.clone()).or_insert_with(new_user_log);
+            let log = routes.users.entry(user.clone()).or_insert_with(new_user_log);
             log.push(Arc::clone(&event));
         }
         drop(routes);

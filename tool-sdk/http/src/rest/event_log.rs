@@ -6,7 +6,7 @@
 //! **Invariant:** the size of a log is bounded, and writing never waits for a reader.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -26,10 +26,47 @@ pub(super) struct LogLimits {
 impl LogLimits {
     /// The limits of the log of a session, of which there are thousands.
     pub(super) const SESSION: Self =
-        Self { max_signals: 512, max_steps: 2048, max_bytes: 1024 * 1024 };
+        Self { max_signals: 512, max_steps: 2048, max_bytes: 2 * 1024 * 1024 };
     /// The limits of the log of a user, and of all events.
     pub(super) const SHARED: Self =
-        Self { max_signals: 1024, max_steps: 8192, max_bytes: 8 * 1024 * 1024 };
+        Self { max_signals: 1024, max_steps: 8192, max_bytes: 16 * 1024 * 1024 };
+}
+
+/// An event, and its JSON once a reader has asked for it: the readers of all logs share it.
+#[derive(Debug)]
+pub(super) struct LoggedEvent {
+    pub(super) event: ToolEvent,
+    json: OnceLock<EventJson>,
+}
+
+/// An event as clients read it.
+#[derive(Debug)]
+pub(super) struct EventJson {
+    /// The type of the event.
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+impl LoggedEvent {
+    pub(super) fn new(event: ToolEvent) -> Self {
+        Self { event, json: OnceLock::new() }
+    }
+
+    pub(super) fn seq(&self) -> u64 {
+        self.event.seq
+    }
+
+    pub(super) fn json(&self) -> &EventJson {
+        self.json
+            .get_or_init(|| EventJson::new(&serde_json::to_value(&self.event).unwrap_or_default()))
+    }
+}
+
+impl EventJson {
+    pub(super) fn new(event: &Value) -> Self {
+        let name = event["type"].as_str().unwrap_or("event").to_owned();
+        Self { name, text: event.to_string() }
+    }
 }
 
 /// The last events of a session, of a user, or of all sessions.
@@ -52,7 +89,7 @@ struct LogState {
 /// The last events of one sort, in order.
 #[derive(Debug)]
 struct EventQueue {
-    events: VecDeque<Arc<ToolEvent>>,
+    events: VecDeque<Arc<LoggedEvent>>,
     max_events: usize,
     bytes: usize,
     max_bytes: usize,
@@ -62,7 +99,7 @@ struct EventQueue {
 #[derive(Debug)]
 pub(super) enum LogEntry {
     /// The next event.
-    Event(Arc<ToolEvent>),
+    Event(Arc<LoggedEvent>),
     /// Some events after the reader's last one were dropped; the others follow.
     Gap,
 }
@@ -81,8 +118,8 @@ impl EventLog {
     }
 
     /// Appends an event; the numbers grow.
-    pub(super) fn push(&self, event: Arc<ToolEvent>) {
-        let seq = event.seq;
+    pub(super) fn push(&self, event: Arc<LoggedEvent>) {
+        let seq = event.seq();
         self.lock().push(event);
         self.last.send_replace(seq);
     }
@@ -105,17 +142,17 @@ impl EventLog {
 }
 
 impl LogState {
-    fn push(&mut self, event: Arc<ToolEvent>) {
-        let queue = if is_signal(&event.kind) { &mut self.signals } else { &mut self.steps };
+    fn push(&mut self, event: Arc<LoggedEvent>) {
+        let queue = if is_signal(&event.event.kind) { &mut self.signals } else { &mut self.steps };
         if let Some(dropped) = queue.push(event) {
             self.last_dropped = self.last_dropped.max(dropped);
         }
     }
 
     /// Returns the oldest event after the number `after`.
-    fn next_after(&self, after: u64) -> Option<&Arc<ToolEvent>> {
+    fn next_after(&self, after: u64) -> Option<&Arc<LoggedEvent>> {
         let queues = [&self.signals, &self.steps];
-        queues.into_iter().filter_map(|it| it.next_after(after)).min_by_key(|it| it.seq)
+        queues.into_iter().filter_map(|it| it.next_after(after)).min_by_key(|it| it.seq())
     }
 }
 
@@ -125,20 +162,20 @@ impl EventQueue {
     }
 
     /// Appends an event; returns the number of the last one that was dropped for it.
-    fn push(&mut self, event: Arc<ToolEvent>) -> Option<u64> {
-        self.bytes += event_bytes(&event.kind);
+    fn push(&mut self, event: Arc<LoggedEvent>) -> Option<u64> {
+        self.bytes += event_bytes(&event.event.kind);
         self.events.push_back(event);
         let mut dropped = None;
         while self.events.len() > self.max_events || self.bytes > self.max_bytes {
             let Some(event) = self.events.pop_front() else { break };
-            self.bytes -= event_bytes(&event.kind);
-            dropped = Some(event.seq);
+            self.bytes -= event_bytes(&event.event.kind);
+            dropped = Some(event.seq());
         }
         dropped
     }
 
-    fn next_after(&self, after: u64) -> Option<&Arc<ToolEvent>> {
-        self.events.get(self.events.partition_point(|it| it.seq <= after))
+    fn next_after(&self, after: u64) -> Option<&Arc<LoggedEvent>> {
+        self.events.get(self.events.partition_point(|it| it.seq() <= after))
     }
 }
 
@@ -153,8 +190,12 @@ fn is_signal(kind: &EventKind) -> bool {
     )
 }
 
-/// Returns about how many bytes of what a client or a tool sent an event holds.
+/// Returns about how many bytes of what a client or a tool sent an event holds, also as JSON.
 fn event_bytes(kind: &EventKind) -> usize {
+    2 * sent_bytes(kind)
+}
+
+fn sent_bytes(kind: &EventKind) -> usize {
     match kind {
         EventKind::Pending { arguments, .. }
         | EventKind::Started { arguments: Some(arguments) } => arguments.text_bytes(),
@@ -206,7 +247,7 @@ impl LogReader {
                     return Some(LogEntry::Gap);
                 }
                 if let Some(event) = state.next_after(self.after) {
-                    self.after = event.seq;
+                    self.after = event.seq();
                     return Some(LogEntry::Event(Arc::clone(event)));
                 }
                 if state.is_closed {
@@ -240,7 +281,7 @@ mod tests {
         for _ in 0..count {
             pipeline.call(&Session::default(), Call::new("t", "{}")).await;
             while let Some(event) = events.try_recv() {
-                log.push(Arc::new(event));
+                log.push(Arc::new(LoggedEvent::new(event)));
             }
         }
         log.close();
@@ -261,12 +302,12 @@ mod tests {
 
     #[tokio::test]
     async fn keeps_the_last_events_within_its_limits() {
-        let limits = LogLimits { max_signals: 100, max_steps: 100, max_bytes: 10_000 };
+        let limits = LogLimits { max_signals: 100, max_steps: 100, max_bytes: 20_000 };
         // Each call is pending, started, tells something, and is completed.
         assert_eq!(read(&log_calls(limits, 10).await).await, (0, 40));
         let few = LogLimits { max_steps: 9, ..limits };
         assert_eq!(read(&log_calls(few, 10).await).await, (1, 19));
-        let small = LogLimits { max_bytes: 250, ..limits };
+        let small = LogLimits { max_bytes: 500, ..limits };
         assert_eq!(read(&log_calls(small, 10).await).await, (1, 32));
     }
 

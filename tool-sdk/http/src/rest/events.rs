@@ -8,7 +8,7 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
 
-use super::call_stream::{sse_response, tool_event};
+use super::call_stream::{sse_event, sse_response};
 use super::caller::{ApprovalCaller, ToolCaller};
 use super::event_log::{EventLog, LogEntry};
 use super::problem::ProblemDetails;
@@ -79,7 +79,7 @@ pub(super) async fn stream_events(
                 () = shutdown.cancelled() => return None,
             };
             let event = match entry {
-                LogEntry::Event(event) => tool_event(&event, &hub),
+                LogEntry::Event(event) => sse_event(event.json(), event.seq(), &hub),
                 LogEntry::Gap => gap_event(),
             };
             Some((event, (reader, subscriber)))

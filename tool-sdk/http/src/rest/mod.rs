@@ -1,10 +1,11 @@
 //! REST for the tools of a pipeline, with OpenAPI, live events, approvals and metrics.
 //!
 //! ```text
-//! request ─▶ access_log ─▶ auth ─▶ handler (tools · calls · batch · approvals · events · ..)
-//!                                     ├▶ sessions · idempotency   what the call belongs to
-//!                                     ├▶ running_calls            starts and cancels it
-//!                                     └▶ response · problem       what the client gets
+//! request ─▶ access_log ─▶ plain_errors ─▶ auth ─▶ handler (tools · calls · batch · approvals · ..)
+//!                                                     ├▶ sessions · idempotency    what it belongs to
+//!                                                     ├▶ running_calls             starts and cancels
+//!                                                     ├▶ call_stream · call_socket its events
+//!                                                     └▶ response · problem        what the client gets
 //! pipeline ─▶ event_hub ─▶ event_log ─▶ events (SSE)
 //!                      └─▶ metrics
 //! ```

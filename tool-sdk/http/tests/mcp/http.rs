@@ -565,7 +565,11 @@ async fn a_script_of_a_site_that_was_let_in_is_no_stranger_to_browsers() {
         ("401", Some(SITE))
     );
     let read = header(&answer, "access-control-expose-headers").unwrap();
-    assert_eq!(read, "mcp-protocol-version,mcp-session-id,www-authenticate");
+    assert_eq!(
+        read,
+        "call-id,location,retry-after,preference-applied,x-request-id,\
+         mcp-protocol-version,mcp-session-id,www-authenticate"
+    );
     let ada = served.open(ADA).await;
     let from = format!("{from}Mcp-Session-Id: {ada}\r\n");
     let answer = served.ask("POST", ADA, &from, &call("who").to_string()).await;
