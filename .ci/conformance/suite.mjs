@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline';
 // How many checks pass at each revision. The suite lets some pass when nobody answers, so
 // that a wrong total is as bad as a failure. Tasks, an extension, are not among them, nor is
 // what the suite says of several streams at once: responses that need no stream are JSON.
-const EXPECTED = { '2025-11-25': 82, '2026-07-28': 163 };
+const EXPECTED = { '2025-11-25': 83, '2026-07-28': 163 };
 
 const [program, suite, out] = process.argv.slice(2);
 const token = randomBytes(32).toString('hex');
@@ -77,6 +77,11 @@ function checks(folder) {
   });
 }
 
+// Warnings are named one by one; there is none today. Failures of the tasks extension are expected.
+function warnings(all) {
+  return all.filter(check => check.status === 'WARNING').map(check => `${check.scenario} ${check.id}`);
+}
+
 // Says whether everything at this revision is as it must be.
 async function conforms(revision, expected) {
   await alive();
@@ -92,7 +97,12 @@ async function conforms(revision, expected) {
   const passed = all.filter(check => check.status === 'SUCCESS').length;
   const failed = all.filter(check => check.status === 'FAILURE' || check.status === 'WARNING');
   console.log(`conformance ${revision}: ${passed} of ${expected} checks passed, the suite ended with ${code}`);
-  if (passed === expected && code === 0) return true;
+  const named = warnings(all);
+  if (named.length > 0) console.log(`conformance ${revision}: warnings: ${named.join(', ')}`);
+  const scenarios = new Set(all.map(check => check.scenario));
+  const failing = new Set(all.filter(check => check.status === 'FAILURE').map(check => check.scenario));
+  console.log(`conformance ${revision}: ${scenarios.size - failing.size} of ${scenarios.size} scenarios without a failure`);
+  if (passed === expected && code === 0 && named.length === 0) return true;
   for (const { scenario, id, status, errorMessage } of failed) {
     console.log(`${status} ${scenario} ${id}: ${errorMessage}`);
   }

@@ -196,3 +196,18 @@ async fn a_call_that_runs_makes_room_for_no_other_session() {
     let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
     assert_eq!(status(&served.post(ADA, Some(&id), &ping).await), "200");
 }
+
+// SEP-1699
+#[tokio::test]
+async fn a_long_call_is_polled() {
+    let (server, gate, _) = gate();
+    let served = Served::start(&server.with_stream_polling(Duration::from_millis(20))).await;
+    let id = served.open(ADA).await;
+    let mut lines = served.begin(ADA, &id, &call(1, &json!({ "name": "wait" }))).await;
+    let first = name(&mut lines).await;
+    // The server closes the response although the call runs: the last chunk is empty.
+    while lines.next_line().await.unwrap().unwrap() != "0" {}
+    gate.add_permits(1);
+    let answer = rest(&served, &id, &first).await;
+    assert_eq!(answer.matches("it went on").count(), 1, "{answer}");
+}

@@ -41,6 +41,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -91,6 +92,8 @@ pub struct Server {
     prompts: Option<Arc<dyn DynPromptProvider>>,
     pages: Vec<UiPage>,
     roots_callback: Option<RootsCallback>,
+    /// How long an event stream is open before its client asks for the rest.
+    stream_polling: Option<Duration>,
     listing: Arc<ToolListing>,
     suspended_calls: Arc<SuspendedCalls>,
     /// Warns once about services that the tools need and the host has not provided.
@@ -125,6 +128,7 @@ impl Server {
             prompts: None,
             pages: Vec::new(),
             roots_callback: None,
+            stream_polling: None,
             listing: Arc::default(),
             suspended_calls: Arc::default(),
             setup_check: Arc::new(Once::new()),
@@ -147,6 +151,18 @@ impl Server {
         equip: impl Fn(Session) -> Session + Send + Sync + 'static,
     ) -> Self {
         self.setup_session = Some(Arc::new(equip));
+        self
+    }
+
+    /// Closes the response of a long call over HTTP after this time, so that clients poll: a client asks
+    /// for the rest of the event stream with `Last-Event-ID`, three seconds later. The call goes on
+    /// meanwhile. By default a response is open until the call ends.
+    ///
+    /// Set it where a proxy closes long responses although they are never idle for more than 15 seconds.
+    /// Only clients from 2025-11-25 on in a session poll; the others are not affected.
+    #[must_use]
+    pub fn with_stream_polling(mut self, limit: Duration) -> Self {
+        self.stream_polling = Some(limit);
         self
     }
 

@@ -233,6 +233,7 @@ impl StreamState {
             next,
             keep_alive: Box::pin(tokio::time::sleep(KEEP_ALIVE_INTERVAL)),
             cancel_on_drop: None,
+            poll_deadline: None,
             shutdown: None,
         }
     }
@@ -247,6 +248,8 @@ pub(super) struct EventReader {
     keep_alive: Pin<Box<Sleep>>,
     /// Cancels the request of a stream that cannot be resumed.
     cancel_on_drop: Option<CancelOnDrop>,
+    /// Completes when the client shall close the response and ask for the rest of the stream.
+    poll_deadline: Option<Pin<Box<Sleep>>>,
     /// Completes when the server shuts down, which ends a stream without a request.
     shutdown: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
@@ -256,6 +259,20 @@ impl EventReader {
     pub(super) fn end_on_shutdown(mut self, shutdown: &CancellationToken) -> Self {
         self.shutdown = Some(Box::pin(shutdown.clone().cancelled_owned()));
         self
+    }
+
+    /// Ends the response after this time, if there is one, although more events may come. The client
+    /// resumes the stream after the last event that it received.
+    pub(super) fn end_after(mut self, limit: Option<Duration>) -> Self {
+        self.poll_deadline = limit.map(|limit| Box::pin(tokio::time::sleep(limit)));
+        self
+    }
+
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.poll_deadline {
+            Some(deadline) => deadline.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
     }
 
     fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -309,6 +326,7 @@ impl Body for EventReader {
         let next = match self.poll_event(cx) {
             Poll::Ready(event) => event,
             Poll::Pending if self.poll_shutdown(cx).is_ready() => None,
+            Poll::Pending if self.poll_deadline(cx).is_ready() => None,
             Poll::Pending => {
                 std::task::ready!(self.keep_alive.as_mut().poll(cx));
                 Some(Bytes::from_static(KEEP_ALIVE_COMMENT))

@@ -187,7 +187,11 @@ impl HttpHandler {
             HeaderField::Invalid => None,
             HeaderField::Text(id) => EventId::parse(id).and_then(|id| match id.request {
                 None => session.events.read_after(id.index).map(|it| self.until_shutdown(it)),
-                Some(request) => self.event_logs.find(&session.id, request)?.read_after(id.index),
+                Some(request) => {
+                    let stream = self.event_logs.find(&session.id, request)?;
+                    let reader = stream.read_after(id.index)?;
+                    Some(reader.end_after(self.server.stream_polling))
+                }
             }),
         };
         reader.map(event_stream_response).ok_or_else(|| bad_request(NO_EVENT).into())
@@ -311,7 +315,9 @@ impl HttpHandler {
     ) -> HttpResponse {
         let number = session.next_request();
         let stream = EventStream::new(EventNames::OfRequest(number));
-        if !head.predates_empty_events() {
+        // Older clients do not resume a stream that has ended.
+        let is_resumed = !head.predates_empty_events();
+        if is_resumed {
             stream.send_resume_hint();
         }
         let sink = MessageSink::Events(Arc::clone(&stream));
@@ -326,7 +332,9 @@ impl HttpHandler {
                     Poll::Ready(response) => request = Box::pin(std::future::ready(response)),
                     Poll::Pending => {}
                 }
-                let (reader, logs) = (stream.read(), Arc::clone(&self.event_logs));
+                let limit = self.server.stream_polling.filter(|_| is_resumed);
+                let reader = stream.read().end_after(limit);
+                let logs = Arc::clone(&self.event_logs);
                 let principal = session.connection.principal.clone();
                 logs.insert(&session.id, principal.clone(), number, Arc::clone(&stream));
                 tokio::spawn(async move {
