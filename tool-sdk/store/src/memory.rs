@@ -263,10 +263,10 @@ impl NoteSearch<'_> {
             return self.select(from, "TRUE", "n.updated DESC, n.number DESC", "", offset, limit);
         }
         for expression in [match_all(terms), match_any(terms)] {
-            if self.has_match(&expression)? {
-                let from = "note_words AS w JOIN notes AS n ON n.number = w.rowid";
-                let matched = "w.note_words MATCH :text";
-                return self.select(from, matched, "w.rank", &expression, offset, limit);
+            let found = self.select_ranked(&expression, offset, limit)?;
+            // An empty page after the first is the end of the matches, or there is none at all.
+            if !found.is_empty() || (offset > 0 && self.has_match(&expression)?) {
+                return Ok(found);
             }
         }
         let parts = serde_json::to_string(&terms.lowercase_words()).unwrap_or_default();
@@ -279,10 +279,20 @@ impl NoteSearch<'_> {
 
     /// Returns whether an expression of FTS5 matches a note that the query admits.
     fn has_match(&self, expression: &str) -> rusqlite::Result<bool> {
-        let from = "note_words AS w JOIN notes AS n ON n.number = w.rowid";
-        // Without an order, the first match ends it.
-        let found = self.select(from, "w.note_words MATCH :text", "NULL", expression, 0, 1)?;
-        Ok(!found.is_empty())
+        Ok(!self.select_ranked(expression, 0, 1)?.is_empty())
+    }
+
+    /// Selects the notes that an expression of FTS5 matches, the best first.
+    fn select_ranked(
+        &self,
+        expression: &str,
+        offset: usize,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<MemoryNote>> {
+        // A cross join keeps this order: the index ranks all matches, and only the notes of the page
+        // are looked up.
+        let from = "note_words AS w CROSS JOIN notes AS n ON n.number = w.rowid";
+        self.select(from, "w.note_words MATCH :text", "w.rank", expression, offset, limit)
     }
 
     fn select(
