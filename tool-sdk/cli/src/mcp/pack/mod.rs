@@ -151,12 +151,12 @@ pub(super) fn run(app: &App, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let sha256: String =
         hmac_sha256::Hash::hash(&bundle).iter().map(|byte| format!("{byte:02x}")).collect();
     fs::create_dir_all(&folder).map_err(write_error(&folder))?;
-    write_file(&bundle_path, &bundle)?;
+    replace_file(&bundle_path, &bundle)?;
     print_line(format_args!("wrote {}, SHA-256 {sha256}", bundle_path.display()), io);
     match &address {
         Some(address) => {
             let entry = registry_entry::registry_entry(&packed, address, &sha256);
-            write_file(&entry_path, format!("{entry:#}\n").as_bytes())?;
+            replace_file(&entry_path, format!("{entry:#}\n").as_bytes())?;
             print_line(format_args!("wrote {}", entry_path.display()), io);
         }
         None => print_line(
@@ -296,7 +296,7 @@ fn check_missing(path: &Path) -> Result<()> {
     }
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = || {
         // A link is replaced and not followed.
         if path.symlink_metadata().is_ok() {
