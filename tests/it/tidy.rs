@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["context", "memory_store", "private_file", "principal", "session_store"],
     &["tool"],
     &["registry", "truncate", "permission"],
-    &["hook", "loop_guard", "plan_store", "scheduler"],
+    &["hook", "loop_guard", "plan_mode", "plan_store", "scheduler"],
     &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch", "session_recorder"],

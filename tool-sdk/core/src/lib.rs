@@ -21,6 +21,7 @@ mod memory_store;
 mod name;
 mod permission;
 mod pipeline;
+mod plan_mode;
 mod plan_store;
 mod principal;
 mod redact;

@@ -513,6 +513,18 @@ impl Context {
         }
     }
 
+    /// Returns the name of the session's permission mode; `None` without a pipeline around the call.
+    pub(crate) fn permission_mode(&self) -> Option<&'static str> {
+        self.sink.as_ref().map(|sink| sink.permission_mode(self))
+    }
+
+    /// Reports that the mode of the session changed.
+    pub(crate) fn notify_mode_change(&self) {
+        if let Some(sink) = &self.sink {
+            sink.on_mode_change(self);
+        }
+    }
+
     fn send_signal(&self, signal: impl FnOnce() -> Signal) {
         let Some(sink) = &self.sink else { return };
         if sink.has_subscribers() || self.session.listener().is_some() {

@@ -323,8 +323,13 @@ impl Session {
     pub fn extension<T: Clone + Default + Send + Sync + 'static>(&self) -> T {
         match self.services().get::<T>() {
             Some(attached) => (*attached).clone(),
-            None => self.pipeline_state::<T>(EXTENSIONS).clone(),
+            None => self.own_extension(),
         }
+    }
+
+    /// Returns a value of the session's own, created on first use and shared by all clones.
+    pub(crate) fn own_extension<T: Clone + Default + Send + Sync + 'static>(&self) -> T {
+        self.pipeline_state::<T>(EXTENSIONS).clone()
     }
 
     #[inline]

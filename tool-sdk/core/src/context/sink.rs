@@ -99,6 +99,18 @@ pub trait Sink: Send + Sync {
         answers
     }
 
+    /// Returns the name of the permission mode of the session of `cx`; `strict` by default.
+    fn permission_mode(&self, cx: &Context) -> &'static str {
+        let _ = cx;
+        "strict"
+    }
+
+    /// Evaluates open approval requests again, because the mode of the session of `cx` changed. Does
+    /// nothing by default.
+    fn on_mode_change(&self, cx: &Context) {
+        let _ = cx;
+    }
+
     /// Registers work that the call does on another thread, until
     /// [`work_ended`](Self::work_ended) is called. `stop` ends the work; when the call is ended
     /// early, the pipeline waits for work that is [held](WorkStop::hold). Does nothing by

@@ -109,6 +109,7 @@ impl Invocation<'_> {
     pub(super) async fn check(mut self) -> Result<CheckOutcome, ToolError> {
         self.resolve()?;
         self.admit()?;
+        self.restore_plan_mode().await;
         let mut call = self.parse_for_check()?;
         self.check_cancelled()?;
         self.consult_hooks(&mut call).await?;

@@ -173,8 +173,7 @@ impl PipelineInner {
     /// The mode of a session: the stricter one of its own and the toolset's.
     pub(super) fn mode(&self, session: &Session) -> Mode {
         let of_view = self.toolset.view_for(session).mode();
-        let of_session = session.session_rules().and_then(|policy| policy.mode);
-        of_session.map_or(of_view, |mode| mode.stricter(of_view))
+        session.own_mode().map_or(of_view, |mode| mode.stricter(of_view))
     }
 
     /// The approver of a session: its own, or that of the pipeline.
@@ -253,6 +252,14 @@ impl Sink for PipelineInner {
 
     fn prompt_time(&self, cx: &Context) -> Duration {
         self.session_state(cx.session()).prompt_clock.paused_time(cx.call_id())
+    }
+
+    fn permission_mode(&self, cx: &Context) -> &'static str {
+        self.mode(cx.session()).as_str()
+    }
+
+    fn on_mode_change(&self, _: &Context) {
+        self.pending_approvals.notify_policy_change();
     }
 
     fn work_started(&self, cx: &Context, stop: &WorkStop) {

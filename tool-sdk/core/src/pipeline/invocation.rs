@@ -163,6 +163,7 @@ impl<'a> Invocation<'a> {
     async fn authorize_call(&mut self) -> Result<AuthorizedCall, ToolError> {
         self.enter_stage("admit");
         self.admit()?;
+        self.restore_plan_mode().await;
         self.enter_stage("parse");
         let mut call = self.parse_args()?;
         self.emit_pending(&*call.prepared);
@@ -201,6 +202,15 @@ impl<'a> Invocation<'a> {
             )));
         }
         Ok(())
+    }
+
+    /// Reads the stored plan of the session before its first call. Until the plan can be read, only
+    /// tools that read may run.
+    pub(super) async fn restore_plan_mode(&self) {
+        if let Err(error) = self.session.restore_plan_mode().await {
+            let message = format!("only tools that read may run: {}", error.message());
+            self.inner.warn(self.session, &self.definition().name, &self.origin, message);
+        }
     }
 
     /// Decodes the arguments; a failure counts towards the loop guard.

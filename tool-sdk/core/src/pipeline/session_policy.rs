@@ -31,7 +31,7 @@ pub(super) struct SessionPolicy<'a> {
 impl<'a> SessionPolicy<'a> {
     pub(super) fn new(view: &'a ToolsetView, session: &Session) -> Self {
         let own = session.session_rules();
-        let modes = ModeSet::new(view.mode(), own.as_ref().and_then(|own| own.mode));
+        let modes = ModeSet::new(view.mode(), session.own_mode());
         let rules = match &own {
             Some(own) if !own.rules.is_empty() => Cow::Owned(view.rules().merged_with(&own.rules)),
             _ => Cow::Borrowed(view.rules()),
