@@ -11,6 +11,9 @@ tool_sdk::link!(tool_std);
 /// How many values are made per tool.
 const VALUES: u64 = 3000;
 
+/// Tools with `validate = F`, which also refuse values that their schema accepts.
+const WITH_OWN_CHECKS: &[&str] = &["todo_write", "update_plan"];
+
 // F2: a call that violates the schema never reaches the function, and no other is refused.
 #[test]
 fn every_linked_tool_accepts_what_its_schema_accepts() {
@@ -38,7 +41,12 @@ fn every_linked_tool_accepts_what_its_schema_accepts() {
                     assert!(by_schema, "`{}` takes {value}, its schema does not", definition.name)
                 }
                 Err(error) => {
-                    assert!(!by_schema, "`{}` refuses {value}: {error}", definition.name);
+                    let has_checks = WITH_OWN_CHECKS.contains(&definition.name.as_str());
+                    assert!(
+                        !by_schema || has_checks,
+                        "`{}` refuses {value}: {error}",
+                        definition.name
+                    );
                 }
             }
         }

@@ -119,8 +119,14 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "mcp_resource_read",
         "memory_get",
         "memory_search",
+        "plan_enter",
+        "plan_exit",
+        "plan_update",
         "read_file",
+        "todo_read",
+        "todo_write",
         "tool_search",
+        "update_plan",
     ];
     let execute = [
         "exec_command",

@@ -18,6 +18,9 @@
 //! | [`memory_create`](fn@memory::memory_create), [`memory_update`](fn@memory::memory_update), [`memory_delete`](fn@memory::memory_delete) | `memory` | keep, change and delete notes |
 //! | [`register_mcp_server`](fn@mcp::register_mcp_server) | `mcp` | uses the tools of another server |
 //! | [`debug_mcp_server`](fn@mcp::debug_mcp_server) | `mcp` | shows how those servers are |
+//! | [`update_plan`](fn@plan::update_plan) | `plan` | shows the steps of the work, and how far each is |
+//! | [`todo_write`](fn@plan::todo_write), [`todo_read`](fn@plan::todo_read) | `plan` | keep a todo list |
+//! | [`plan_enter`](fn@plan::plan_enter), [`plan_update`](fn@plan::plan_update), [`plan_exit`](fn@plan::plan_exit) | `plan` | plan mode: only reading, until the user approves the plan |
 //! | [`terminal`](fn@screen::terminal) | `screen` | starts and ends a terminal that a person watches, where a host has one |
 //!
 //! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
@@ -51,6 +54,8 @@ pub mod mcp;
 pub mod memory;
 #[cfg(feature = "fs")]
 mod patch;
+#[cfg(feature = "plan")]
+pub mod plan;
 #[cfg(feature = "screen")]
 pub mod screen;
 #[cfg(feature = "search")]

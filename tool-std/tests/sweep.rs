@@ -60,6 +60,9 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("memory_get", json!({ "id": "kept-note" })),
         ("memory_search", json!({ "query": "kept" })),
         ("memory_update", json!({ "id": "kept-note", "version": 1, "content": "new" })),
+        ("plan_enter", json!({ "plan": "1. read" })),
+        ("plan_exit", json!({})),
+        ("plan_update", json!({ "plan": "1. read" })),
         ("read_file", json!({ "path": "a.txt" })),
         (
             "register_mcp_server",
@@ -67,7 +70,10 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ),
         ("shell", json!({ "command": ["echo", "done"] })),
         ("shell_command", json!({ "command": "echo done" })),
+        ("todo_read", json!({})),
+        ("todo_write", json!({ "todos": [{ "content": "read" }] })),
         ("tool_search", json!({ "query": "file" })),
+        ("update_plan", json!({ "plan": [{ "step": "read", "status": "pending" }] })),
         ("write_file", json!({ "path": "b.txt", "content": "text" })),
         ("write_stdin", json!({ "session_id": process, "chars": "x\n", "wait_for": "x" })),
     ])
@@ -95,6 +101,16 @@ impl SweepHost {
             .with_service(memory_with_note());
         let process = start_process(&session, folder.path());
         Self { pipeline, session, process, _folder: folder }
+    }
+
+    /// Returns a host in which the call of `tool` can succeed.
+    async fn ready_for(tool: &str) -> Self {
+        let host = Self::new([Rule::new(Action::Allow, "plan_exit", "*")]);
+        if matches!(tool, "plan_exit" | "plan_update") {
+            let entered = host.call(Call::new("plan_enter", json!({ "plan": "1. read" }))).await;
+            assert!(entered.result.is_ok(), "{}", entered.text());
+        }
+        host
     }
 
     async fn call(&self, call: Call<'_>) -> Outcome {
@@ -143,7 +159,7 @@ fn kind(outcome: &Outcome) -> Option<ErrorKind> {
 async fn every_tool_succeeds() {
     // Each in a folder of its own, because some change files or end processes.
     for tool in swept_calls(0).into_keys() {
-        let host = SweepHost::new([]);
+        let host = SweepHost::ready_for(&tool).await;
         let arguments = swept_calls(host.process)[&tool].clone();
         let outcome = host.call(Call::new(tool.clone(), arguments)).await;
         assert!(outcome.result.is_ok(), "{tool}: {}", outcome.text());
@@ -205,7 +221,7 @@ async fn every_tool_obeys_a_rule_that_denies_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_tool_ends_when_its_call_is_cancelled() {
     for tool in swept_calls(0).into_keys() {
-        let host = SweepHost::new([]);
+        let host = SweepHost::ready_for(&tool).await;
         let arguments = swept_calls(host.process)[&tool].clone();
         let token = CancellationToken::new();
         token.cancel();

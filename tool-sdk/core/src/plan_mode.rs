@@ -44,8 +44,8 @@ impl PlanModeState {
 impl Session {
     /// Returns the draft of the plan while the session is in plan mode.
     ///
-    /// In plan mode the session has the mode [`Mode::Plan`], whatever the toolset's mode and
-    /// [`with_mode`](Self::with_mode) say: only tools that read may run.
+    /// In plan mode the session has the mode [`Mode::Plan`] besides the toolset's mode and that of
+    /// [`with_mode`](Self::with_mode): only tools that read may run.
     #[must_use]
     pub fn plan_draft(&self) -> Option<Arc<PlanDraft>> {
         PlanModeState::of(self).draft()
