@@ -109,6 +109,7 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         definitions.map(|it| it.name.as_str()).collect::<Vec<_>>()
     };
     let read = [
+        "ask_clarification",
         "debug_mcp_server",
         "glob_files",
         "grep_files",
@@ -123,6 +124,7 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "plan_exit",
         "plan_update",
         "read_file",
+        "request_decision",
         "todo_read",
         "todo_write",
         "tool_search",

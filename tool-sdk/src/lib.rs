@@ -191,8 +191,8 @@ pub mod environment {
     pub use tool_sdk_core::{
         ClientKind, CloseCallback, ConversationMessage, DeniedFiles, ElicitationOutcome,
         FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind,
-        Interrupted, MissingService, PermissionFuture, SessionIds, Signal, Sink, ToolFacts,
-        ToolSettings, Visibility, VisibilityFilter, WorkStop,
+        Interrupted, MissingService, PermissionFuture, ScriptedAnswers, SessionIds, Signal, Sink,
+        ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
     };
 }
 

@@ -21,6 +21,7 @@
 //! | [`update_plan`](fn@plan::update_plan) | `plan` | shows the steps of the work, and how far each is |
 //! | [`todo_write`](fn@plan::todo_write), [`todo_read`](fn@plan::todo_read) | `plan` | keep a todo list |
 //! | [`plan_enter`](fn@plan::plan_enter), [`plan_update`](fn@plan::plan_update), [`plan_exit`](fn@plan::plan_exit) | `plan` | plan mode: only reading, until the user approves the plan |
+//! | [`ask_clarification`](fn@questions::ask_clarification), [`request_decision`](fn@questions::request_decision) | `questions` | ask the user |
 //! | [`terminal`](fn@screen::terminal) | `screen` | starts and ends a terminal that a person watches, where a host has one |
 //!
 //! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
@@ -56,6 +57,8 @@ pub mod memory;
 mod patch;
 #[cfg(feature = "plan")]
 pub mod plan;
+#[cfg(feature = "questions")]
+pub mod questions;
 #[cfg(feature = "screen")]
 pub mod screen;
 #[cfg(feature = "search")]

@@ -8,14 +8,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{
-    Action, Call, CancellationToken, ErrorKind, EventKind, InProcessMemoryStore, MemoryHandle,
-    Mode, NoteDraft, Outcome, Pipeline, Registry, Rule, Session, Workspace,
+    Action, Call, CancellationToken, ElicitationOutcome, ErrorKind, EventKind,
+    InProcessMemoryStore, MemoryHandle, Mode, NoteDraft, Outcome, Pipeline, Registry, Rule,
+    ScriptedAnswers, Session, Workspace,
 };
 
 tool_sdk::link!(tool_std);
@@ -44,6 +46,7 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+text\n*** End Patch";
     BTreeMap::from([
         ("apply_patch", json!({ "input": patch })),
+        ("ask_clarification", json!({ "question": "which one?" })),
         ("debug_mcp_server", json!({})),
         ("edit_file", json!({ "path": "a.txt", "old_string": "two", "new_string": "2" })),
         ("exec_command", json!({ "cmd": "echo done" })),
@@ -67,6 +70,10 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         (
             "register_mcp_server",
             json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] }),
+        ),
+        (
+            "request_decision",
+            json!({ "question": "which?", "options": [{ "label": "a" }, { "label": "b" }] }),
         ),
         ("shell", json!({ "command": ["echo", "done"] })),
         ("shell_command", json!({ "command": "echo done" })),
@@ -98,7 +105,8 @@ impl SweepHost {
         let session = Session::new("sweep")
             .with_service(Workspace::open([folder.path()]).unwrap())
             .with_service(servers)
-            .with_service(memory_with_note());
+            .with_service(memory_with_note())
+            .with_inquiry_handler(Arc::new(ScriptedAnswers::new([ElicitationOutcome::Declined])));
         let process = start_process(&session, folder.path());
         Self { pipeline, session, process, _folder: folder }
     }

@@ -61,7 +61,8 @@ impl TerminalProgram {
     fn answer(&mut self, text: &str, expected: &str) {
         const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
         self.shown.clear();
-        while self.shown.is_empty() || self.shown.trim_end() == text.trim_end() {
+        // The terminal shows what is typed, also when the prompt discards it.
+        while self.shown.lines().all(|line| line.trim_end() == text.trim_end()) {
             self.type_text(text);
             let mut ready = [PollFd::new(&self.screen, PollFlags::IN)];
             while poll(&mut ready, Some(&PATIENCE)).expect("it is a terminal") > 0 {
@@ -160,4 +161,28 @@ fn a_question_has_help_and_colours() {
     let (code, shown) = TerminalProgram::start(home.path(), 80, &[], &approved).finish();
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("\x1b[32m+2\x1b[0m"), "{shown}");
+}
+
+// F153: a question is a form at the terminal.
+#[test]
+fn a_decision_is_made_at_the_terminal() {
+    let home = home();
+    let arguments = r#"{"question": "Which shelf?", "options": [{"label": "upper"}, {"label": "lower"}, {"label": "none"}], "selection_mode": "multiple", "max_selections": 2, "allow_other": false}"#;
+    let call = ["call", "request_decision", arguments];
+    let mut asked = TerminalProgram::start(home.path(), 80, &[("NO_COLOR", "1")], &call);
+    asked.wait_for("[?] help");
+    asked.wait_for("> ");
+    assert!(asked.shown.contains("| Which shelf?"), "{}", asked.shown);
+    asked.answer("y\n", "commas between them, required)");
+    // Three are too many.
+    asked.answer("1,2,3\n", "invalid value");
+    asked.answer("2, upper\n", "The user chose");
+    let (code, shown) = asked.finish();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("The user chose: \"lower\", \"upper\""), "{shown}");
+
+    let mut asked = TerminalProgram::start(home.path(), 80, &[("NO_COLOR", "1")], &call);
+    asked.wait_for("> ");
+    asked.answer("n\n", "does not want to answer");
+    assert_eq!(asked.finish().0, Some(0));
 }

@@ -57,8 +57,8 @@ pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
     ClientKind, CloseCallback, Context, ConversationMessage, DeniedFiles, ElicitationOutcome,
     FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
-    PermissionFuture, Session, SessionIds, Signal, Sink, State, ToolFacts, ToolSettings,
-    Visibility, VisibilityFilter, WorkStop,
+    PermissionFuture, ScriptedAnswers, Session, SessionIds, Signal, Sink, State, ToolFacts,
+    ToolSettings, Visibility, VisibilityFilter, WorkStop,
 };
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{

@@ -4,6 +4,7 @@
 
 mod asking;
 mod client_roots;
+mod collaboration;
 mod http;
 mod kept;
 mod pack;

@@ -22,6 +22,7 @@ fn every_example_is_a_command_that_works() {
         .collect();
     let expected = [
         "apply_patch",
+        "ask_clarification",
         "debug_mcp_server",
         "edit_file",
         "exec_command",
@@ -43,6 +44,7 @@ fn every_example_is_a_command_that_works() {
         "plan_update",
         "read_file",
         "register_mcp_server",
+        "request_decision",
         "todo_read",
         "todo_write",
         "tool_search",
@@ -58,6 +60,8 @@ fn every_example_is_a_command_that_works() {
             "kill_session" | "write_stdin" => &[1],
             // The server of the example may not be installed.
             "register_mcp_server" => &[0, 1],
+            // No user can be asked here.
+            "ask_clarification" | "request_decision" => &[1],
             // No server is configured here.
             "mcp_prompt_get" | "mcp_resource_read" => &[1],
             _ => &[0],

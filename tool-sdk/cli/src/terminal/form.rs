@@ -3,6 +3,7 @@
 //! **Invariant:** each value was typed by the user, or is the default that was shown in brackets. An
 //! address is shown in full, and never opened. The end of the input cancels the form.
 
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -167,15 +168,23 @@ impl FormDialog<'_> {
     }
 }
 
-/// Describes a field: title, description, type or choices, default.
+/// Describes a field: title, description, numbered choices, type, default.
 fn describe_field(name: &str, field: &Value, required: bool) -> String {
     let text = |key: &str| field[key].as_str().map(|text| format!("{text}\n")).unwrap_or_default();
     let kind = field["type"].as_str().unwrap_or("string");
-    let choices: Vec<String> = field_choices(field).iter().map(FormChoice::describe).collect();
-    let kind = if choices.is_empty() { kind.to_owned() } else { choices.join(" | ") };
+    let choices = field_choices(field);
+    let numbered = choices.iter().enumerate().fold(String::new(), |mut rows, (at, choice)| {
+        let _ = writeln!(rows, "{}. {}", at + 1, choice.describe());
+        rows
+    });
+    let kind = match (choices.is_empty(), kind) {
+        (true, kind) => kind.to_owned(),
+        (false, "array") => "numbers or names, with commas between them".to_owned(),
+        (false, _) => "number or name".to_owned(),
+    };
     let need = if required { ", required" } else { "" };
     let default = field.get("default").map(|value| format!(" [{value}]")).unwrap_or_default();
-    format!("{}{}{name} ({kind}{need}){default}", text("title"), text("description"))
+    format!("{}{}{numbered}{name} ({kind}{need}){default}", text("title"), text("description"))
 }
 
 /// A value to choose from.
@@ -214,7 +223,8 @@ fn field_choices(field: &Value) -> Vec<FormChoice> {
     named.chain(titled).collect()
 }
 
-/// Returns the value that a word means: the value itself, or the title of exactly one value.
+/// Returns the value that a word means: the value itself, the title of exactly one value, or the
+/// number of a value, counting from 1.
 fn chosen_value(choices: &[FormChoice], word: &str) -> Option<Value> {
     if choices.is_empty() || choices.iter().any(|choice| choice.value == word) {
         return Some(json!(word));
@@ -222,6 +232,10 @@ fn chosen_value(choices: &[FormChoice], word: &str) -> Option<Value> {
     let mut meant = choices.iter().filter(|choice| choice.title.as_deref() == Some(word));
     match (meant.next(), meant.next()) {
         (Some(choice), None) => Some(json!(choice.value)),
+        (None, _) => {
+            let at = word.parse::<usize>().ok()?.checked_sub(1)?;
+            choices.get(at).map(|choice| json!(choice.value))
+        }
         _ => None,
     }
 }
@@ -238,7 +252,13 @@ fn parse_value(line: &str, field: &Value) -> Option<Value> {
             "n" | "no" | "false" => Some(false.into()),
             _ => None,
         },
-        "array" => line.split(',').map(chosen).collect::<Option<Vec<_>>>().map(Value::from),
+        "array" => {
+            let items = line.split(',').map(chosen).collect::<Option<Vec<_>>>()?;
+            let count = u64::try_from(items.len()).ok()?;
+            let is_over = field["maxItems"].as_u64().is_some_and(|most| count > most);
+            let is_under = field["minItems"].as_u64().is_some_and(|fewest| count < fewest);
+            (!is_over && !is_under).then(|| Value::from(items))
+        }
         _ => chosen(line),
     }
 }
@@ -278,7 +298,22 @@ mod tests {
         });
         assert_eq!(answer, json!({ "action": "accept", "content": expected }));
         assert!(shown.contains("  | Who\\u{202e}?"), "{shown}");
-        assert!(shown.contains("  | shelf (A | B) [\"B\"]"), "{shown}");
+        let shelf = "  | 1. A\n  | 2. B\n  | shelf (number or name) [\"B\"]";
+        assert!(shown.contains(shelf), "{shown}");
+    }
+
+    #[test]
+    fn choices_have_numbers() {
+        let field = json!({ "type": "string", "enum": ["A", "1", "B"] });
+        // A choice that is a number itself is meant before a position.
+        for (line, expected) in [("3", Some("B")), ("1", Some("1")), ("0", None), ("4", None)] {
+            assert_eq!(parse_value(line, &field), expected.map(Value::from), "{line}");
+        }
+        let field = json!({
+            "type": "array", "items": { "enum": ["A", "B", "C"] }, "minItems": 1, "maxItems": 2,
+        });
+        assert_eq!(parse_value("3, A", &field), Some(json!(["C", "A"])));
+        assert_eq!(parse_value("1,2,3", &field), None, "at most two");
     }
 
     #[test]

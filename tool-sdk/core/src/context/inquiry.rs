@@ -142,6 +142,13 @@ pub trait InquiryHandler: Send + Sync + 'static {
     /// Returns whether inquiries of this kind can be answered.
     fn supports(&self, kind: InquiryKind) -> bool;
 
+    /// Returns whether the caller may be asked for secrets: a form may then have fields with
+    /// `"format": "password"`, whose values are not shown while the user types them. `false` by
+    /// default.
+    fn supports_secrets(&self) -> bool {
+        false
+    }
+
     /// Asks all inquiries at once, each under its name; returns the answers in the same order.
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture;
 }
@@ -163,6 +170,14 @@ impl Session {
     #[must_use]
     pub fn can_inquire(&self, kind: InquiryKind) -> bool {
         self.services().get::<InquiryService>().is_some_and(|lent| lent.0.supports(kind))
+    }
+
+    /// Returns whether the caller can fill in forms with fields for
+    /// [secrets](InquiryHandler::supports_secrets).
+    #[must_use]
+    pub fn can_inquire_secrets(&self) -> bool {
+        let lent = self.services().get::<InquiryService>();
+        lent.is_some_and(|lent| lent.0.supports(InquiryKind::Form) && lent.0.supports_secrets())
     }
 
     /// Asks the caller all inquiries at once, each under its name. Returns the answers in the
@@ -206,8 +221,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Fails with kind `unavailable` when the caller cannot answer, or when the user does not
-    /// answer within the prompt timeout of the pipeline.
+    /// Fails with kind `unavailable` when the caller cannot answer, and with kind `timeout` when the
+    /// user does not answer within the [approval timeout](crate::Pipeline::approval_timeout).
     pub async fn inquire<N: Into<String>>(
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
@@ -227,7 +242,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Fails with kind `unavailable` when the caller cannot answer.
+    /// Fails like [`inquire`](Self::inquire).
     pub async fn elicit(
         &self,
         message: impl Into<String>,

@@ -9,6 +9,7 @@
 mod cancel;
 mod denied_files;
 mod inquiry;
+mod scripted_answers;
 mod session;
 mod session_states;
 mod settings;
@@ -31,6 +32,7 @@ pub use self::cancel::{Interrupted, WorkStop};
 pub(crate) use self::denied_files::DenialJudge;
 pub use self::denied_files::DeniedFiles;
 pub use self::inquiry::{ElicitationOutcome, Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
+pub use self::scripted_answers::ScriptedAnswers;
 pub(crate) use self::session::SessionHandle;
 pub use self::session::{ClientKind, ConversationMessage, Session, SessionIds};
 pub use self::settings::ToolSettings;

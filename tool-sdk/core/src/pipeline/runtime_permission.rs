@@ -58,7 +58,7 @@ pub(super) async fn wait_for_answers(
     let _paused = inner.session_state(cx.session()).prompt_clock.pause_call(cx.origin());
     match tokio::time::timeout(inner.approval_timeout, answers).await {
         Ok(answers) => answers,
-        Err(_) => Err(ToolError::unavailable("the request was not answered in time")),
+        Err(_) => Err(ToolError::timeout("the request was not answered in time")),
     }
 }
 
