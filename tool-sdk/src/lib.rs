@@ -38,7 +38,8 @@
 //! [permissions and approvals](guide::guards), [hooks](guide::hooks),
 //! [command line](guide::command_line), [MCP servers](guide::serving),
 //! [tools of other MCP servers](guide::foreign_servers), [agents](guide::agent),
-//! [sandbox](guide::sandbox), [state](guide::state). [`macro@tool`] lists every item of the attribute.
+//! [plans, questions and secrets](guide::collaboration), [sandbox](guide::sandbox),
+//! [state](guide::state). [`macro@tool`] lists every item of the attribute.
 //!
 //! # Items
 //!
@@ -75,7 +76,8 @@
 /// * [Write a tool](guide::tools), [return errors](guide::errors), [test tools](guide::testing)
 /// * [Decide which calls may run](guide::guards), [add hooks](guide::hooks),
 ///   [confine commands](guide::sandbox)
-/// * [Write an agent](guide::agent), [add a command line](guide::command_line)
+/// * [Write an agent](guide::agent), [plan, ask the user, and use secrets](guide::collaboration),
+///   [add a command line](guide::command_line)
 /// * [Serve your tools over MCP](guide::serving), [over HTTP](guide::http),
 ///   [use the tools of MCP servers](guide::foreign_servers)
 /// * [Keep state](guide::state)
@@ -84,6 +86,9 @@ pub mod guide {
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/agent.md")]
     pub mod agent {}
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/collaboration.md")]
+    pub mod collaboration {}
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/command_line.md")]
     pub mod command_line {}
@@ -279,6 +284,23 @@ pub mod plan {
     };
 }
 
+/// A record of what changed the world outside of a session.
+pub mod ledger {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        Ledger, LedgerEntry, LedgerLimits, MutationLoop, MutationPhase, MutationTransaction,
+        RollbackHook, TimelineEntry,
+    };
+}
+
+/// Secrets that tools read and that are shown nowhere.
+pub mod secrets {
+    #[doc(inline)]
+    pub use tool_sdk_core::{
+        EnvironmentSecrets, SecretFile, SecretSource, SecretStore, SecretValue, StoredSecret,
+    };
+}
+
 /// Confined access to files below the folders that a session may use.
 #[cfg(feature = "workspace")]
 pub mod workspace {
@@ -297,7 +319,7 @@ pub use self::workspace::*;
 #[doc(hidden)]
 pub use self::{
     arguments::*, audience::*, audit::*, definition::*, environment::*, event::*, history::*,
-    hook::*, limits::*, memory::*, permission::*, plan::*,
+    hook::*, ledger::*, limits::*, memory::*, permission::*, plan::*, secrets::*,
 };
 
 #[cfg(feature = "cli")]

@@ -328,6 +328,46 @@ impl Output {
     }
 }
 
+impl Output {
+    /// Changes every text of the output, and every structured value.
+    pub(crate) fn map_texts(
+        &mut self,
+        change: &dyn Fn(&mut String),
+        change_value: &dyn Fn(&mut Value),
+    ) {
+        let before = self.text.len();
+        change(&mut self.text);
+        let Some(extras) = self.extras.as_deref_mut() else { return };
+        if self.text.len() != before {
+            // The positions of heading and footing no longer hold.
+            (extras.heading, extras.footing) = (0, 0);
+        }
+        extras.title.iter_mut().for_each(change);
+        extras.structured.iter_mut().chain(&mut extras.display).for_each(change_value);
+        extras.metadata.values_mut().for_each(change_value);
+        for attachment in &mut extras.attachments {
+            attachment.map_texts(change);
+        }
+    }
+}
+
+impl Attachment {
+    fn map_texts(&mut self, change: &dyn Fn(&mut String)) {
+        let names = [&mut self.name, &mut self.title, &mut self.description, &mut self.origin];
+        names.into_iter().flatten().for_each(change);
+        match &mut self.data {
+            AttachmentData::Uri(uri) => change(uri),
+            AttachmentData::Bytes(bytes) => {
+                if let Ok(text) = str::from_utf8(bytes) {
+                    let mut text = text.to_owned();
+                    change(&mut text);
+                    *bytes = text.into_bytes();
+                }
+            }
+        }
+    }
+}
+
 impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Output");

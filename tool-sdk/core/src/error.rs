@@ -266,6 +266,24 @@ impl ToolError {
         self.0.message.len() + hint <= max
     }
 
+    /// Changes message and hint.
+    pub(crate) fn map_texts(&mut self, change: &dyn Fn(&mut String)) {
+        change(&mut self.0.message);
+        if let Some(hint) = &mut self.0.hint {
+            change(hint);
+        }
+    }
+
+    /// Returns the output of the failed tool, to change it.
+    pub(crate) fn output_mut(&mut self) -> Option<&mut Output> {
+        self.0.output.as_deref_mut()
+    }
+
+    /// Replaces the cause.
+    pub(crate) fn replace_source(&mut self, source: &'static str) {
+        self.0.source = Some(source.into());
+    }
+
     /// Replaces the message.
     pub(crate) fn replace_message(&mut self, message: String) {
         self.0.message = message;

@@ -16,6 +16,7 @@ mod context;
 mod error;
 mod event;
 mod hook;
+mod ledger;
 mod loop_guard;
 mod memory_store;
 mod name;
@@ -32,6 +33,7 @@ mod scheduler;
 mod schema;
 mod schema_files;
 mod schema_lock;
+mod secrets;
 mod session_recorder;
 mod session_store;
 mod sha256;
@@ -65,6 +67,10 @@ pub use self::event::{
     Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
 };
 pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
+pub use self::ledger::{
+    Ledger, LedgerEntry, LedgerLimits, MutationLoop, MutationPhase, MutationTransaction,
+    RollbackHook, TimelineEntry,
+};
 pub use self::loop_guard::{LoopGuard, LoopGuardSettings};
 pub use self::memory_store::{
     Embedder, Embedding, InProcessMemoryStore, MemoryCategory, MemoryHandle, MemoryNote,
@@ -94,6 +100,9 @@ pub use self::registry::{
 };
 pub use self::risk::{Risk, RiskClass};
 pub use self::schema::{Schema, SchemaError};
+pub use self::secrets::{
+    EnvironmentSecrets, SecretFile, SecretSource, SecretStore, SecretValue, StoredSecret,
+};
 pub use self::session_recorder::SessionRecorder;
 pub use self::session_store::{
     CallRecord, CallStatus, EventRecord, MemorySessionStore, SessionStore, SessionSummary,

@@ -227,7 +227,10 @@ impl Context {
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
     ) -> Result<Vec<Value>, ToolError> {
-        let inquiries = into_named(inquiries);
+        let mut inquiries = into_named(inquiries);
+        if let Some(sink) = &self.sink {
+            inquiries.iter_mut().for_each(|(_, it)| sink.mask_inquiry(self, &mut it.params));
+        }
         let is_for_people = inquiries.iter().any(|(_, it)| it.is_for_user());
         let answers = self.session().start_inquiries(inquiries)?;
         match &self.sink {

@@ -99,6 +99,11 @@ pub trait Sink: Send + Sync {
         answers
     }
 
+    /// Masks the secrets of the session in the parameters of an inquiry. Does nothing by default.
+    fn mask_inquiry(&self, cx: &Context, params: &mut Value) {
+        let _ = (cx, params);
+    }
+
     /// Returns the name of the permission mode of the session of `cx`; `strict` by default.
     fn permission_mode(&self, cx: &Context) -> &'static str {
         let _ = cx;

@@ -65,6 +65,7 @@ impl Invocation<'_> {
 
     /// Ends the call: truncates the text, then concludes it.
     pub(super) fn finish(&mut self, mut result: Result<Output, ToolError>) -> Outcome {
+        self.mask_secrets(&mut result);
         self.enter_stage("truncate");
         self.conclude_loop_guard(&result);
         if let Some(truncated) = truncate_result(self, &mut result) {

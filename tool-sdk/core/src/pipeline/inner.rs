@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_jobs::BlockingJobs;
@@ -109,14 +110,11 @@ impl PipelineInner {
         message: String,
     ) {
         if let Some(listener) = session.listener() {
-            match &self.redactor {
-                None => listener.on_warning(tool, &message),
-                Some(redactor) => {
-                    let mut message = message.clone();
-                    redactor.redact_call_text(&mut message, &DetectedSecrets::default());
-                    listener.on_warning(tool, &message);
-                }
+            let mut message = message.clone();
+            for redactor in self.redactors(session) {
+                redactor.redact_call_text(&mut message, &DetectedSecrets::default());
             }
+            listener.on_warning(tool, &message);
         }
         self.emit_for(session, tool, origin, EventKind::Warned { message });
     }
@@ -139,8 +137,8 @@ impl PipelineInner {
         mut kind: EventKind,
         arguments: &[&str],
     ) -> u64 {
-        if let Some(redactor) = &self.redactor {
-            kind.redact(redactor, arguments);
+        for redactor in self.redactors(about.session) {
+            kind.redact(&redactor, arguments);
         }
         self.bus.publish(pending, about, kind)
     }
@@ -152,9 +150,10 @@ impl PipelineInner {
         tool: &ToolName,
         origin: &CallOrigin,
     ) {
-        if let Some(redactor) = &self.redactor
-            && let Some(text) = self.holdback.release(redactor, session, &origin.id)
-        {
+        let mut redactors = self.redactors(session);
+        let Some(first) = redactors.next() else { return };
+        if let Some(mut text) = self.holdback.release(&first, session, &origin.id) {
+            redactors.for_each(|redactor| redactor.redact_in_place(&mut text));
             self.emit_signal(session, tool, origin, Signal::Output { text });
         }
     }
@@ -254,6 +253,10 @@ impl Sink for PipelineInner {
         self.session_state(cx.session()).prompt_clock.paused_time(cx.call_id())
     }
 
+    fn mask_inquiry(&self, cx: &Context, params: &mut Value) {
+        Self::mask_inquiry(cx, params);
+    }
+
     fn permission_mode(&self, cx: &Context) -> &'static str {
         self.mode(cx.session()).as_str()
     }
@@ -272,17 +275,18 @@ impl Sink for PipelineInner {
 
     fn send_signal(&self, cx: &Context, signal: Signal) {
         let (session, origin) = (cx.session(), cx.origin());
-        let signal = match (&self.redactor, signal) {
+        let mut redactors = self.redactors(session);
+        let signal = match (redactors.next(), signal) {
             (None, signal) => signal,
-            (Some(redactor), Signal::Output { text }) => {
-                let Some(text) = self.holdback.hold_back(redactor, session, &origin.id, text)
-                else {
+            (Some(first), Signal::Output { text }) => {
+                let Some(text) = self.holdback.hold_back(&first, session, &origin.id, text) else {
                     return;
                 };
                 Signal::Output { text }
             }
-            (Some(redactor), signal) => signal.redacted(redactor),
+            (Some(first), signal) => signal.redacted(&first),
         };
+        let signal = redactors.fold(signal, |signal, redactor| signal.redacted(&redactor));
         self.emit_signal(session, cx.tool(), origin, signal);
     }
 

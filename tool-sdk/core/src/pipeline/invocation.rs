@@ -152,7 +152,8 @@ impl<'a> Invocation<'a> {
     /// Takes the call through the stages.
     async fn execute(&mut self) -> Result<Output, ToolError> {
         let AuthorizedCall { prepared, slot } = self.authorize_call().await?;
-        let result = self.run_tool(prepared).await;
+        let mut result = self.run_tool(prepared).await;
+        self.mask_secrets(&mut result);
         let result = self.run_after_hooks(result).await;
         drop(slot);
         result
@@ -165,6 +166,7 @@ impl<'a> Invocation<'a> {
         self.admit()?;
         self.restore_plan_mode().await;
         self.enter_stage("parse");
+        self.refuse_secret_arguments()?;
         let mut call = self.parse_args()?;
         self.emit_pending(&*call.prepared);
         self.check_cancelled()?;

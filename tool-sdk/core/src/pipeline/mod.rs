@@ -41,6 +41,7 @@ mod loop_guard;
 mod prompt_clock;
 mod rule_arguments;
 mod runtime_permission;
+mod secret_masking;
 mod session_files;
 mod session_policy;
 mod setup;

@@ -35,6 +35,10 @@ pub(super) async fn request_permission(
     // A tool that was removed in the meantime gets no further permission.
     let view = inner.toolset.view_for(cx.session());
     let Some(tool) = view.get(cx.tool().as_str()).cloned() else { return false };
+    let mut what = what;
+    if let Some(redactor) = cx.session().secret_redactor() {
+        redactor.mask_learned(&mut what);
+    }
     let request = PermissionRequest {
         inner,
         cx,

@@ -84,9 +84,8 @@ impl DetectedSecrets {
                 self.all.extend(escaped_forms(secret));
             }
         }
-        for found in
-            redactor.find_known(text).filter(|found| has_searchable_fragments(&text[found.clone()]))
-        {
+        let known = redactor.find_known(text).into_iter();
+        for found in known.filter(|found| has_searchable_fragments(&text[found.clone()])) {
             let secret = &text[found];
             if !self.known.contains(secret) {
                 self.known.extend(escaped_forms(secret));
@@ -163,8 +162,8 @@ impl Redactor {
     /// Returns the ranges of a prefix of a secret before a truncation mark, and of a suffix of a
     /// known secret after it. A line may also be truncated without a mark.
     fn find_truncated(&self, text: &str, spotted: &DetectedSecrets) -> Vec<Range<usize>> {
-        let known = self.known.as_ref().filter(|known| known.end_finder.is_match(text));
-        let known = known.map_or(&[][..], |known| &known.fragmented);
+        let known = self.known().filter(|known| known.end_finder.is_match(text));
+        let known = known.as_ref().map_or(&[][..], |known| &known.fragmented);
         let mut found = Vec::new();
         for (at, cut) in TRUNCATION_MARKS.iter().flat_map(|cut| text.match_indices(cut)) {
             let before = text[..at].trim_end_matches(' ');
@@ -197,7 +196,7 @@ impl Redactor {
     /// start of a known secret that continues in the next chunk. The rest is bounded by a few
     /// times the longest secret.
     pub(crate) fn stable_prefix_len(&self, text: &str) -> usize {
-        let Some(known) = &self.known else { return text.len() };
+        let Some(known) = self.known() else { return text.len() };
         let from = text.ceil_char_boundary(text.len().saturating_sub(known.longest));
         let is_begun = |at: &usize| {
             let is_more = |secret: &String| secret.len() > text.len() - at;
@@ -219,7 +218,7 @@ impl Redactor {
 
     /// Returns whether there are known secrets.
     pub(crate) fn has_known_secrets(&self) -> bool {
-        self.known.is_some()
+        self.known().is_some()
     }
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use aho_corasick::AhoCorasick;
 use regex::{Captures, Regex};
@@ -41,6 +41,19 @@ const MIN_SECRET_BYTES: usize = 8;
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Option<Arc<KnownSecrets>>,
+    /// The secrets that were added later; all clones share them.
+    learned: Option<Arc<RwLock<LearnedSecrets>>>,
+}
+
+/// The secrets that a redactor has learned.
+#[derive(Default)]
+struct LearnedSecrets {
+    /// Each secret and each of its lines, in all escaped forms.
+    values: Vec<String>,
+    /// These alone.
+    only: Option<Arc<KnownSecrets>>,
+    /// These, and the values that the host configured.
+    all: Option<Arc<KnownSecrets>>,
 }
 
 /// The known secrets, and the automatons that find them.
@@ -61,30 +74,99 @@ impl Redactor {
     /// also found line by line. Values of less than eight bytes are ignored.
     #[must_use]
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
-        let secrets: Vec<String> = secrets
-            .into_iter()
-            .flat_map(|secret| secret_and_lines(secret.as_ref()))
-            // A part of the placeholder would be found again in redacted text.
-            .filter(|secret| {
-                secret.len() >= MIN_SECRET_BYTES && !REDACTED.contains(secret.as_str())
-            })
-            .flat_map(|secret| escaped_forms(&secret))
-            .collect();
-        let Some(longest) = secrets.iter().map(String::len).max() else { return Self::default() };
-        let in_pieces = secrets.iter().filter(|secret| fragments::has_searchable_fragments(secret));
-        let in_pieces: Vec<String> = in_pieces.cloned().collect();
-        let ends = in_pieces.iter().flat_map(|secret| fragments::end_fragments(secret));
-        let (ends, finder) = (AhoCorasick::new(ends), AhoCorasick::new(&secrets));
-        let few = "the secrets of a host are less than a gigabyte";
-        let (ends, finder) = (ends.expect(few), finder.expect(few));
-        Self {
-            known: Some(Arc::new(KnownSecrets {
-                secrets,
-                finder,
-                fragmented: in_pieces,
-                end_finder: ends,
-                longest,
-            })),
+        let secrets = secrets.into_iter().flat_map(|secret| searched_forms(secret.as_ref()));
+        Self { known: KnownSecrets::build(secrets.collect()), learned: None }
+    }
+
+    /// Lets clones of this redactor share what they [learn](Self::learn).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Redactor;
+    ///
+    /// let redactor = Redactor::from_env().learning();
+    /// let clone = redactor.clone();
+    /// redactor.learn("correct horse");
+    /// assert_eq!(clone.redact("login with correct horse"), "login with [redacted]");
+    /// ```
+    #[must_use]
+    pub fn learning(mut self) -> Self {
+        self.learned.get_or_insert_default();
+        self
+    }
+
+    /// Adds a secret to this redactor and its clones. Values of less than eight bytes are ignored.
+    /// Does nothing unless the redactor is [learning](Self::learning).
+    pub fn learn(&self, secret: &str) {
+        let Some(learned) = &self.learned else { return };
+        let mut learned = learned.write().unwrap_or_else(PoisonError::into_inner);
+        let forms = searched_forms(secret);
+        if forms.iter().all(|form| learned.values.contains(form)) {
+            return;
+        }
+        learned.values.extend(forms);
+        let configured = self.known.iter().flat_map(|known| known.secrets.iter().cloned());
+        let all = configured.chain(learned.values.iter().cloned()).collect();
+        learned.all = KnownSecrets::build(all);
+        learned.only = KnownSecrets::build(learned.values.clone());
+    }
+
+    /// Returns whether a secret was learned.
+    pub(crate) fn has_learned(&self) -> bool {
+        self.learned_only().is_some()
+    }
+
+    fn learned_only(&self) -> Option<Arc<KnownSecrets>> {
+        let learned = self.learned.as_ref()?;
+        learned.read().unwrap_or_else(PoisonError::into_inner).only.clone()
+    }
+
+    /// Returns the known secrets: those of the host and those that were learned.
+    fn known(&self) -> Option<Arc<KnownSecrets>> {
+        let learned = self
+            .learned
+            .as_ref()
+            .and_then(|learned| learned.read().unwrap_or_else(PoisonError::into_inner).all.clone());
+        learned.or_else(|| self.known.clone())
+    }
+
+    /// Replaces the secrets that were learned, and nothing else.
+    pub(crate) fn mask_learned(&self, text: &mut String) {
+        let Some(learned) = self.learned_only() else { return };
+        let found: Vec<_> =
+            learned.finder.find_overlapping_iter(&*text).map(|found| found.range()).collect();
+        if !found.is_empty() {
+            *text = replace_ranges(text, found);
+        }
+    }
+
+    /// Replaces the secrets that were learned in every string of a JSON value.
+    pub(crate) fn mask_learned_in_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.mask_learned(text),
+            Value::Array(items) => {
+                items.iter_mut().for_each(|item| self.mask_learned_in_value(item));
+            }
+            Value::Object(members) => {
+                *members = std::mem::take(members)
+                    .into_iter()
+                    .map(|(mut key, mut value)| {
+                        self.mask_learned(&mut key);
+                        self.mask_learned_in_value(&mut value);
+                        (key, value)
+                    })
+                    .collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Returns whether the learned secrets of both are the same.
+    pub(crate) fn shares_learned(&self, other: &Self) -> bool {
+        match (&self.learned, &other.learned) {
+            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+            _ => false,
         }
     }
 
@@ -117,10 +199,9 @@ impl Redactor {
     }
 
     /// Returns the ranges of known values in `text`.
-    fn find_known<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
-        let known = self.known.iter();
-        let known = known.flat_map(move |known| known.finder.find_overlapping_iter(text));
-        known.map(|found| found.range())
+    fn find_known(&self, text: &str) -> Vec<Range<usize>> {
+        let Some(known) = self.known() else { return Vec::new() };
+        known.finder.find_overlapping_iter(text).map(|found| found.range()).collect()
     }
 
     /// Redacts `text` in place.
@@ -153,6 +234,30 @@ impl Redactor {
     }
 }
 
+impl KnownSecrets {
+    /// Builds the automatons for these forms; `None` without any.
+    fn build(secrets: Vec<String>) -> Option<Arc<Self>> {
+        let longest = secrets.iter().map(String::len).max()?;
+        let in_pieces = secrets.iter().filter(|secret| fragments::has_searchable_fragments(secret));
+        let fragmented: Vec<String> = in_pieces.cloned().collect();
+        let ends = fragmented.iter().flat_map(|secret| fragments::end_fragments(secret));
+        let (ends, finder) = (AhoCorasick::new(ends), AhoCorasick::new(&secrets));
+        let few = "the secrets of a host are less than a gigabyte";
+        let (end_finder, finder) = (ends.expect(few), finder.expect(few));
+        Some(Arc::new(Self { secrets, finder, fragmented, end_finder, longest }))
+    }
+}
+
+/// Returns the forms of a secret that are looked for: it and each of its lines, escaped in all ways.
+fn searched_forms(secret: &str) -> Vec<String> {
+    secret_and_lines(secret)
+        .into_iter()
+        // A part of the placeholder would be found again in redacted text.
+        .filter(|secret| secret.len() >= MIN_SECRET_BYTES && !REDACTED.contains(secret.as_str()))
+        .flat_map(|secret| escaped_forms(&secret))
+        .collect()
+}
+
 /// Replaces each of the ranges by the placeholder; overlapping ranges get one.
 fn replace_ranges(text: &str, mut secrets: Vec<Range<usize>>) -> String {
     secrets.sort_unstable_by_key(|found| found.start);
@@ -179,7 +284,7 @@ fn secret_and_lines(secret: &str) -> Vec<String> {
 /// Prints the number of secrets only.
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known.as_ref().map_or(0, |known| known.secrets.len());
+        let known = self.known().map_or(0, |known| known.secrets.len());
         f.debug_struct("Redactor").field("known", &known).finish()
     }
 }

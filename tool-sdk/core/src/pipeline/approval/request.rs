@@ -12,6 +12,7 @@ use crate::permission::{
 use crate::pipeline::authorize::{can_hook_allow, grantees};
 use crate::pipeline::hook_observer::EventHookObserver;
 use crate::pipeline::invocation::{DecodedCall, Invocation};
+use crate::pipeline::secret_masking::mask_request;
 use crate::pipeline::suggestions::suggested_patterns;
 use crate::risk::RiskClass;
 use crate::tool::PreparedCall;
@@ -72,6 +73,7 @@ pub(super) fn make_request(
     if !ask.offers_always() {
         ask.suggestions.clear();
     }
+    mask_request(invocation.session, &mut ask);
     Ok(ask)
 }
 
