@@ -277,7 +277,11 @@ impl RestService {
     fn masked_arguments(&self, session: &Session, tool: &str, arguments: &str) -> Value {
         let view = self.pipeline.toolset().view_for(session);
         match view.definition(tool) {
-            Some(definition) => definition.display.mask_arguments(arguments),
+            Some(definition) => {
+                let mut masked = definition.display.mask_arguments(arguments);
+                session.secrets().mask(&mut masked);
+                masked
+            }
             None => Value::Null,
         }
     }
