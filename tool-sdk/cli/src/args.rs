@@ -16,7 +16,7 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{chat, mcp, rules, schema, serve, settings, setup, shell_files, style};
+use super::{chat, mcp, rules, schema, secrets, serve, settings, setup, shell_files, style};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
@@ -24,6 +24,7 @@ pub(super) const CATEGORY: &str = "category";
 pub(super) const CHECK: &str = "check";
 pub(super) const COLOR: &str = "color";
 pub(super) const CONFIG: &str = "config";
+pub(super) const DISABLE: &str = "disable";
 pub(super) const EVENTS: &str = "events";
 pub(super) const ID: &str = "id";
 pub(super) const FILE: &str = "file";
@@ -46,6 +47,7 @@ pub(super) const SANDBOX_AUTO_ALLOW: &str = "sandbox-auto-allow";
 pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
 pub(super) const SAVE: &str = "save";
 pub(super) const SCOPE: &str = "scope";
+pub(super) const SECRETS_COMMAND: &str = "secrets-command";
 pub(super) const SELF_TEST: &str = "self-test";
 pub(super) const STATE_DIR: &str = "state-dir";
 pub(super) const TOOLS: &str = "tools";
@@ -67,6 +69,7 @@ pub(super) const RESERVED: &[&str] = &[
     "color",
     "config",
     "deny",
+    "disable",
     "events",
     "help",
     "json",
@@ -91,6 +94,7 @@ pub(super) const RESERVED: &[&str] = &[
     "sandbox-auto-allow",
     "sandbox-level",
     "save",
+    "secrets-command",
     "state-dir",
     "verbose",
     "yes",
@@ -114,6 +118,7 @@ pub(super) fn program_command(program: &str) -> Command {
                 batch_command(),
                 approvals_command(),
                 rules::build_command(),
+                secrets::build_command(),
                 doctor_command(),
             ])
             .subcommands(mcp::build_command(program))
@@ -420,6 +425,12 @@ pub(super) fn with_globals(command: Command) -> Command {
             "Run commands that the sandbox fully confines without a prompt [env: TOOL_SDK_SANDBOX_AUTO_ALLOW]",
         )
         .help_heading(HEADING),
+        value_arg(DISABLE, "GROUP", "Leave out the tools of a category, or with a name; repeatable [env: TOOL_SDK_DISABLE]")
+            .action(ArgAction::Append)
+            .help_heading(HEADING),
+        value_arg(SECRETS_COMMAND, "WORDS", "The command that prints the secret `{name}` [env: TOOL_SDK_SECRETS_COMMAND]")
+            .value_parser(|words: &str| words.parse::<secrets::SecretsCommand>())
+            .help_heading(HEADING),
         value_arg(CONFIG, "FILE", "The configuration file [env: TOOL_SDK_CONFIG]")
             .value_parser(value_parser!(PathBuf))
             .help_heading(HEADING),
@@ -539,7 +550,7 @@ fn events_flag() -> Arg {
     switch_arg(EVENTS, "Print events as JSON lines on standard error, as they happen")
 }
 
-fn switch_arg(name: &'static str, help: &'static str) -> Arg {
+pub(super) fn switch_arg(name: &'static str, help: &'static str) -> Arg {
     // A repeated switch is not an error.
     long_arg(name, help).action(ArgAction::SetTrue).overrides_with(name)
 }

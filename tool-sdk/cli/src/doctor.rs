@@ -30,6 +30,7 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         self_test: run_self_test(matches)?,
         openat2: has_openat2(),
         interrupted: InterruptedChanges::inspect(settings),
+        secret_sources: settings.secret_store().describe_sources(),
         policy,
     };
     if matches.get_flag(args::JSON) {
@@ -55,6 +56,8 @@ struct DoctorReport {
     missing: Vec<String>,
     self_test: Option<SelfTestReport>,
     interrupted: InterruptedChanges,
+    /// Where tools look up their variables.
+    secret_sources: Vec<String>,
 }
 
 impl DoctorReport {
@@ -85,6 +88,7 @@ impl DoctorReport {
             "openat2": self.openat2,
             "shells": self.shells.iter().map(shell).collect::<Vec<_>>(),
             "state": self.state.as_ref().map(StateDir::to_json),
+            "secrets": self.secret_sources,
             "missing": self.missing,
             "interrupted_changes": self.interrupted.to_json(),
             "self_test": self.self_test.as_ref().map(self_test_json),
@@ -125,6 +129,7 @@ impl DoctorReport {
                 None => "state       none: no home folder is known".to_owned(),
             },
         ];
+        lines.push(format!("secrets     from {}", self.secret_sources.join(", ")));
         lines.extend(self.weaknesses().into_iter().map(|what| format!("weaker      {what}")));
         lines.extend(self.missing.iter().map(|what| format!("missing     {what}")));
         lines.extend(self.interrupted.to_lines());

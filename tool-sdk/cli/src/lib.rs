@@ -8,7 +8,7 @@
 //! PROGRAM [--root DIR]… [--allow RULE]… [--ask RULE]… [--deny RULE]… [--mode MODE]
 //!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
 //!         [--sandbox MODE] [--sandbox-level LEVEL]
-//!         [--config FILE] [--state-dir DIR] [--color WHEN] [--verbose] COMMAND
+//!         [--disable GROUP]… [--secrets-command WORDS] [--config FILE] [--state-dir DIR] [--color WHEN] [--verbose] COMMAND
 //!   list    [--json] [--scope S] [--category C] [--model M] [--agent A] [--tools FILE]
 //!   show    NAME… [--json]
 //!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
@@ -17,6 +17,7 @@
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
 //!   rules   list [--scope S] [--json]
+//!   secrets set NAME [--plain] | list [--json] | remove NAME
 //!   serve   mcp [--http ADDR | --http unix:PATH] [--roots-from-client]
 //!           http [ADDR | PORT | unix:PATH]
 //!   chat    [--model PROVIDER/NAME] [--model-url URL] [--resume [ID]] [--print PROMPT [--output FORMAT]]
@@ -92,6 +93,7 @@ mod principals;
 mod rules;
 mod run_loop;
 mod schema;
+mod secrets;
 #[cfg(feature = "mcp")]
 mod serve;
 #[cfg(not(feature = "mcp"))]

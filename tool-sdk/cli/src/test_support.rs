@@ -139,6 +139,14 @@ impl Console for ScriptedConsole {
         Ok(self.lines.lock().unwrap().pop_front())
     }
 
+    fn prompt_hidden(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+        self.prompt(text, wanted)
+    }
+
+    fn can_hide_input(&self) -> bool {
+        true
+    }
+
     fn columns(&self) -> u16 {
         self.columns
     }

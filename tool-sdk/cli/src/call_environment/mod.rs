@@ -6,13 +6,14 @@ mod approver;
 mod protected_workspace;
 mod unmatched_patterns;
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
-    AuditLog, Call, ClientKind, HookPriority, LoopGuard, Outcome, Pipeline, Redactor, Session,
-    Toolset, ToolsetView,
+    AuditLog, Call, ClientKind, HookPriority, Ledger, LoopGuard, Outcome, Pipeline, Redactor,
+    Session, Toolset, ToolsetView,
 };
 use tool_sdk_hooks::ExternalHooks;
 
@@ -71,12 +72,16 @@ impl CallEnvironment {
             Some(model) => tools.for_session(&Session::new("cli").with_model(model)),
             None => tools,
         };
+        let secrets = settings.secret_store();
+        if io.log_setup.is_some() {
+            mask_panics(secrets.redactor().clone());
+        }
         let mut pipeline = app
             .prepare_pipeline(Pipeline::new(tools))
             .budget(settings.limits.budget)
             .outputs_max_age(settings.limits.outputs_max_age)
             .loop_guard(LoopGuard::new(settings.limits.loop_guard.clone()))
-            .redact_events(Redactor::from_env());
+            .redact_events(secrets.redactor().clone());
         if let Some(timeout) = settings.limits.call_timeout {
             pipeline = pipeline.timeout(timeout);
         }
@@ -100,7 +105,7 @@ impl CallEnvironment {
                 pipeline.grant_store(store.with_writable_roots(writable.unwrap_or_default()));
         }
         if let Some(path) = &settings.audit {
-            pipeline = pipeline.audit(open_audit_log(path)?);
+            pipeline = pipeline.audit(open_audit_log(path, secrets.redactor().clone())?);
             folders = folders.protect(path);
         }
         let lock = TerminalLock::default();
@@ -121,7 +126,9 @@ impl CallEnvironment {
         let session = settings
             .new_session()
             .with_client(ClientKind::Cli)
-            .with_service(settings.session_settings);
+            .with_service(settings.session_settings)
+            .with_service(secrets);
+        let session = with_ledger(session, settings)?;
         let session = state_store::attach_stores(session, settings);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
         let session = readable.attach_to(session).with_service(sandbox);
@@ -218,9 +225,26 @@ fn with_caller(
     Ok(session.with_agent(agent.clone()))
 }
 
+/// Masks secrets in the message of a panic, which the process prints on standard error.
+fn mask_panics(redactor: Redactor) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let trace = std::backtrace::Backtrace::capture();
+        let message = format!("{panic}\n{trace}");
+        let _ = writeln!(std::io::stderr(), "{}", redactor.redact(message.trim_end()));
+    }));
+}
+
+/// Attaches the ledger of the project, where there is a state folder.
+fn with_ledger(session: Session, settings: &Settings) -> Result<Session> {
+    let Some(path) = settings.ledger_path() else { return Ok(session) };
+    let ledger = Ledger::open(&path)
+        .map_err(|error| CommandError::config(format_args!("the ledger: {error}")))?;
+    Ok(session.with_service(ledger))
+}
+
 /// Opens the audit log.
-fn open_audit_log(path: &Path) -> Result<AuditLog> {
-    AuditLog::open(path, Redactor::from_env()).map_err(|error| {
+fn open_audit_log(path: &Path, redactor: Redactor) -> Result<AuditLog> {
+    AuditLog::open(path, redactor).map_err(|error| {
         CommandError::config(format_args!("cannot write to `{}`: {error}", path.display()))
     })
 }

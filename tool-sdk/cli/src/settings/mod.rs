@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use tool_sdk_core::{AgentProfile, Mode, RiskClass, Rule, ToolSettings, Toolset};
+use tool_sdk_core::{AgentProfile, Definition, Mode, RiskClass, Rule, ToolSettings, Toolset};
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxPolicy};
 use tool_sdk_workspace::Workspace;
 
@@ -34,6 +34,7 @@ pub(super) use self::limits::WrittenDuration;
 pub(super) use self::limits::{CallLimits, limit_options};
 use self::sources::SettingSources;
 use super::exit::{CommandError, Result};
+use super::secrets::SecretsCommand;
 use super::{Io, args, chat, mcp, serve};
 
 /// The resolved settings of one command.
@@ -64,6 +65,10 @@ pub(super) struct Settings {
     pub(super) variants: BTreeMap<String, String>,
     /// Patterns of the experimental tools that are enabled.
     pub(super) experimental: Vec<String>,
+    /// Categories and name patterns of the tools that are left out.
+    pub(super) disable: Vec<String>,
+    /// The command that prints secrets.
+    pub(super) secrets_command: Option<SecretsCommand>,
     /// The only folders in which tools may write.
     pub(super) writable: Option<Vec<PathBuf>>,
     /// The commands run in the first root, where relative paths in arguments start.
@@ -135,6 +140,9 @@ impl Settings {
         }
         let variants = from.variants()?.unwrap_or(config.variants);
         let experimental = from.list("TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
+        let disable = from.repeated(args::DISABLE, "TOOL_SDK_DISABLE")?.unwrap_or(config.disable);
+        let secrets_command =
+            from.option_or_variable(args::SECRETS_COMMAND, "TOOL_SDK_SECRETS_COMMAND")?;
         let writable = from.paths("TOOL_SDK_WRITABLE")?.or(config.writable);
         let writable: Option<Vec<_>> =
             writable.map(|folders| folders.iter().map(|it| io.resolve_path(it)).collect());
@@ -166,6 +174,8 @@ impl Settings {
             agent: from.option_or_variable(args::AGENT, "TOOL_SDK_AGENT")?,
             variants,
             experimental,
+            disable,
+            secrets_command: secrets_command.or(config.secrets_command),
             writable,
             hooks: config.hooks.map(|it| it.in_folder(roots.first().unwrap_or(&io.current_dir))),
             limits,
@@ -199,9 +209,24 @@ impl Settings {
             .with_mode(self.mode)
             .with_rules(self.rules.clone())
             .with_experimental_named(self.experimental.iter().cloned());
+        let tools = self.without_disabled(tools);
         self.variants.iter().try_fold(tools, |tools, (group, variant)| {
             tools.choose_variant(group, variant).map_err(CommandError::config)
         })
+    }
+
+    /// Leaves out the tools of the disabled categories, and those with disabled names.
+    fn without_disabled(&self, tools: Toolset) -> Toolset {
+        if self.disable.is_empty() {
+            return tools;
+        }
+        let is_disabled = |definition: &Definition| {
+            self.disable.iter().any(|group| definition.is_in_category(group))
+        };
+        let all = tools.all_tools();
+        let of_categories = all.iter().map(|tool| tool.definition()).filter(|it| is_disabled(it));
+        let names: Vec<String> = of_categories.map(|it| it.name.to_string()).collect();
+        tools.without(names).without(self.disable.clone())
     }
 
     /// Returns every tool pattern with the key that contains it.

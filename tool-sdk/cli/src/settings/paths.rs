@@ -163,6 +163,18 @@ impl Settings {
         Session::new(format!("cli-{:.16}", sha256_hex(names)))
     }
 
+    /// Returns the path of the ledger of the project, which the first root identifies; `None` where
+    /// tools may write to the state folder.
+    pub(crate) fn ledger_path(&self) -> Option<PathBuf> {
+        let root = self.roots.first()?;
+        if self.state_inside_root().is_some() {
+            return None;
+        }
+        let real = root.canonicalize();
+        let name = sha256_hex(real.as_ref().unwrap_or(root).as_os_str().as_encoded_bytes());
+        Some(self.state_dir.as_ref()?.join("ledger").join(format!("{name:.32}.jsonl")))
+    }
+
     /// Opens the stored approvals of the workspace, which the first root identifies.
     pub(crate) fn open_approvals(&self) -> Option<GrantStore> {
         let dir = self.state_dir.as_ref()?.join("approvals");

@@ -91,6 +91,14 @@ impl SettingSources<'_, '_> {
         Ok(self.text(variable)?.map(items))
     }
 
+    /// Returns the values of a repeatable option, else the items of a comma-separated variable.
+    pub(super) fn repeated(&self, option: &str, variable: &str) -> Result<Option<Vec<String>>> {
+        let levels = self.levels.iter();
+        let given = levels.filter_map(|matches| matches.get_many::<String>(option)).flatten();
+        let given: Vec<String> = given.cloned().collect();
+        if given.is_empty() { self.list(variable) } else { Ok(Some(given)) }
+    }
+
     /// Returns the path in a variable.
     pub(super) fn path(&self, variable: &str) -> Result<Option<PathBuf>> {
         self.io.env_var(variable).map(|path| parse_path(variable, path.into())).transpose()

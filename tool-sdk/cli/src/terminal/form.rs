@@ -62,6 +62,10 @@ impl InquiryHandler for TerminalForms {
         matches!(kind, InquiryKind::Form | InquiryKind::Url)
     }
 
+    fn supports_secrets(&self) -> bool {
+        self.console.can_hide_input()
+    }
+
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> InquiryFuture {
         let inquiring = async move {
             let mut answers = Vec::with_capacity(inquiries.len());
@@ -148,7 +152,10 @@ impl FormDialog<'_> {
         let described = describe_field(name, field, required);
         let mut words = wrap_rows(&frame_text(&described), self.console.columns());
         for _ in 0..MAX_TRIES {
-            let line = self.read_line(&format!("{words}> "))?;
+            let line = match field["format"] == "password" {
+                true => self.read_hidden(&format!("{words}(not shown) > "))?,
+                false => self.read_line(&format!("{words}> "))?,
+            };
             match (line.is_empty(), field.get("default")) {
                 (true, Some(default)) => return Some(Some(default.clone())),
                 (true, None) if !required => return Some(None),
@@ -160,6 +167,12 @@ impl FormDialog<'_> {
             }
         }
         None
+    }
+
+    /// Reads a secret, blanks included.
+    fn read_hidden(&self, text: &str) -> Option<String> {
+        let line = self.console.prompt_hidden(text, self.is_wanted).ok()??;
+        Some(line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
     fn read_line(&self, text: &str) -> Option<String> {

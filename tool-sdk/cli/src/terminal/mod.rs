@@ -45,6 +45,21 @@ pub trait Console: Send + Sync + 'static {
     /// Fails when the terminal cannot be read or written.
     fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>>;
 
+    /// Like [`prompt`](Self::prompt), for a secret: what the user types is not shown.
+    ///
+    /// # Errors
+    ///
+    /// Fails where input [cannot be hidden](Self::can_hide_input), as by default.
+    fn prompt_hidden(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+        let _ = (text, wanted);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Returns whether [`prompt_hidden`](Self::prompt_hidden) works. Default: `false`.
+    fn can_hide_input(&self) -> bool {
+        false
+    }
+
     /// Returns the width of the terminal in columns, to which questions are wrapped. Default: 80.
     fn columns(&self) -> u16 {
         80

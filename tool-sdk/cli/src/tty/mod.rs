@@ -9,7 +9,10 @@ use std::sync::Mutex;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize,
+    tcsetattr,
+};
 
 use super::Console;
 
@@ -82,6 +85,28 @@ impl<I: AsFd, O: Write> TtyConsole<I, O> {
     }
 }
 
+/// While it exists, the terminal does not show what is typed.
+struct HiddenInput<'a> {
+    terminal: BorrowedFd<'a>,
+    before: Termios,
+}
+
+impl<'a> HiddenInput<'a> {
+    fn start(terminal: BorrowedFd<'a>) -> io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
+        tcsetattr(terminal, OptionalActions::Flush, &hidden)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for HiddenInput<'_> {
+    fn drop(&mut self) {
+        let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
 impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for TtyConsole<I, O> {
     fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
         self.write_text(self.line_reset)?;
@@ -93,6 +118,21 @@ impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for Tty
             self.write_text("\n")?;
         }
         Ok(line)
+    }
+
+    fn prompt_hidden(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+        // Discards typed-ahead input, before the prompt is shown.
+        let _hidden = HiddenInput::start(self.input.as_fd())?;
+        self.write_text(self.line_reset)?;
+        self.write_text(text)?;
+        let line = self.read_line(wanted);
+        // The terminal did not show the end of the line.
+        self.write_text("\n")?;
+        line
+    }
+
+    fn can_hide_input(&self) -> bool {
+        true
     }
 
     fn columns(&self) -> u16 {

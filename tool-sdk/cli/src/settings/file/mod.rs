@@ -35,6 +35,7 @@ pub(crate) use self::toml_reader::ConfigErrors;
 pub(crate) use self::toml_reader::TomlValue;
 use super::limits::FileLimits;
 use crate::exit::{CommandError, Result};
+use crate::secrets::SecretsCommand;
 use crate::{chat, input, mcp, serve};
 
 /// The limit of the file in bytes.
@@ -67,6 +68,10 @@ pub(super) struct ConfigFile {
     pub(super) variants: BTreeMap<String, String>,
     /// Patterns of the experimental tools that are enabled.
     pub(super) experimental: Vec<String>,
+    /// Categories and name patterns of the tools that are left out.
+    pub(super) disable: Vec<String>,
+    /// The command that prints secrets.
+    pub(super) secrets_command: Option<SecretsCommand>,
     /// The only folders in which tools may write.
     pub(super) writable: Option<Vec<PathBuf>>,
     pub(super) hooks: Option<HooksConfig>,

@@ -8,6 +8,7 @@ use tool_sdk_hooks::ExternalHooks;
 
 use super::toml_reader::{ConfigErrors, TomlTable, TomlValue};
 use super::{ConfigFile, HooksConfig};
+use crate::secrets::SecretsCommand;
 use crate::settings::check_path;
 use crate::settings::limits::FileLimits;
 use crate::{chat, mcp, serve};
@@ -22,6 +23,7 @@ const ROOT_KEYS: &[&str] = &[
     "capture_bytes",
     "chat",
     "deny",
+    "disable",
     "durable",
     "experimental",
     "hooks",
@@ -40,6 +42,7 @@ const ROOT_KEYS: &[&str] = &[
     "sandbox_auto_allow",
     "sandbox_level",
     "sandbox_network",
+    "secrets_command",
     "serve",
     "variants",
     "writable",
@@ -68,6 +71,10 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
         agents: keys.take_named_values("agents").into_iter().filter_map(read_agent).collect(),
         variants: keys.take_named_values("variants").into_iter().filter_map(read_variant).collect(),
         experimental: keys.read_list("experimental").unwrap_or_default(),
+        disable: keys.read_list("disable").unwrap_or_default(),
+        secrets_command: keys
+            .take_value("secrets_command")
+            .and_then(|part| part.read_with(SecretsCommand::new)),
         writable: keys.take_value("writable").map(|part| part.map_items(check_path)),
         hooks: keys.take_value("hooks").and_then(read_hooks),
         audit: keys.take_value("audit").and_then(|part| part.read_with(check_path)),
