@@ -16,6 +16,7 @@ mod linear;
 mod registry;
 mod scenarios;
 mod schema;
+mod secrets;
 mod sequences;
 mod tidy;
 mod vocabulary;

@@ -14,10 +14,10 @@ use crate::support::{published_packages, published_sources, root};
 /// those before it.
 const LAYERS: &[&[&str]] = &[
     &["sha256", "rfc3339", "name", "content", "risk", "error", "redact", "schema", "call"],
-    &["context", "memory_store", "private_file", "principal", "session_store"],
+    &["context", "ledger", "memory_store", "private_file", "principal", "session_store"],
     &["tool"],
     &["registry", "truncate", "permission"],
-    &["hook", "loop_guard", "plan_mode", "plan_store", "scheduler"],
+    &["hook", "loop_guard", "plan_mode", "plan_store", "scheduler", "secrets"],
     &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch", "session_recorder"],

@@ -22,6 +22,8 @@
 //! | [`todo_write`](fn@plan::todo_write), [`todo_read`](fn@plan::todo_read) | `plan` | keep a todo list |
 //! | [`plan_enter`](fn@plan::plan_enter), [`plan_update`](fn@plan::plan_update), [`plan_exit`](fn@plan::plan_exit) | `plan` | plan mode: only reading, until the user approves the plan |
 //! | [`ask_clarification`](fn@questions::ask_clarification), [`request_decision`](fn@questions::request_decision) | `questions` | ask the user |
+//! | [`check_env_vars`](fn@secrets::check_env_vars), [`get_env_var`](fn@secrets::get_env_var), [`request_env_var`](fn@secrets::request_env_var) | `secrets` | check, show and ask for the variables of other tools |
+//! | [`mutation_begin`](fn@ledger::mutation_begin), [`mutation_record`](fn@ledger::mutation_record), [`mutation_status`](fn@ledger::mutation_status) | `ledger` | record changes outside of the workspace, and block those that repeat |
 //! | [`terminal`](fn@screen::terminal) | `screen` | starts and ends a terminal that a person watches, where a host has one |
 //!
 //! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
@@ -49,6 +51,8 @@ mod edit;
 pub mod exec;
 #[cfg(feature = "fs")]
 pub mod fs;
+#[cfg(feature = "ledger")]
+pub mod ledger;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg(feature = "memory")]
@@ -63,6 +67,8 @@ pub mod questions;
 pub mod screen;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "secrets")]
+pub mod secrets;
 #[cfg(feature = "shell")]
 #[doc(inline)]
 pub use tool_shell_analysis as shell;

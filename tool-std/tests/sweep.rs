@@ -16,8 +16,8 @@ use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{
     Action, Call, CancellationToken, ElicitationOutcome, ErrorKind, EventKind,
-    InProcessMemoryStore, MemoryHandle, Mode, NoteDraft, Outcome, Pipeline, Registry, Rule,
-    ScriptedAnswers, Session, Workspace,
+    InProcessMemoryStore, Ledger, MemoryHandle, Mode, NoteDraft, Outcome, Pipeline, Registry, Rule,
+    ScriptedAnswers, SecretValue, Session, Workspace,
 };
 
 tool_sdk::link!(tool_std);
@@ -47,9 +47,11 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
     BTreeMap::from([
         ("apply_patch", json!({ "input": patch })),
         ("ask_clarification", json!({ "question": "which one?" })),
+        ("check_env_vars", json!({ "required_vars": ["PATH"] })),
         ("debug_mcp_server", json!({})),
         ("edit_file", json!({ "path": "a.txt", "old_string": "two", "new_string": "2" })),
         ("exec_command", json!({ "cmd": "echo done" })),
+        ("get_env_var", json!({ "variable_name": "SWEPT" })),
         ("glob_files", json!({ "pattern": "*.txt" })),
         ("grep_files", json!({ "pattern": "one" })),
         ("kill_session", json!({ "session_id": process })),
@@ -63,6 +65,9 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("memory_get", json!({ "id": "kept-note" })),
         ("memory_search", json!({ "query": "kept" })),
         ("memory_update", json!({ "id": "kept-note", "version": 1, "content": "new" })),
+        ("mutation_begin", json!({ "action": "sweep" })),
+        ("mutation_record", json!({ "transaction_id": "m0", "phase": "applied" })),
+        ("mutation_status", json!({})),
         ("plan_enter", json!({ "plan": "1. read" })),
         ("plan_exit", json!({})),
         ("plan_update", json!({ "plan": "1. read" })),
@@ -75,6 +80,7 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
             "request_decision",
             json!({ "question": "which?", "options": [{ "label": "a" }, { "label": "b" }] }),
         ),
+        ("request_env_var", json!({ "fields": [{ "variable_name": "KEY" }] })),
         ("shell", json!({ "command": ["echo", "done"] })),
         ("shell_command", json!({ "command": "echo done" })),
         ("todo_read", json!({})),
@@ -107,6 +113,8 @@ impl SweepHost {
             .with_service(servers)
             .with_service(memory_with_note())
             .with_inquiry_handler(Arc::new(ScriptedAnswers::new([ElicitationOutcome::Declined])));
+        let value = SecretValue::new("swept");
+        session.secrets().set_for_session(&session, "SWEPT", value, false).unwrap();
         let process = start_process(&session, folder.path());
         Self { pipeline, session, process, _folder: folder }
     }
@@ -119,6 +127,17 @@ impl SweepHost {
             assert!(entered.result.is_ok(), "{}", entered.text());
         }
         host
+    }
+
+    /// Returns the arguments of the successful call of a tool in this host.
+    fn arguments_of(&self, tool: &str) -> Value {
+        let mut arguments = swept_calls(self.process)[tool].clone();
+        if tool == "mutation_record" {
+            let ledger = self.session.extension::<Ledger>();
+            let begun = ledger.begin("sweep", "a mutation", Value::Null).unwrap();
+            arguments["transaction_id"] = begun.id.into();
+        }
+        arguments
     }
 
     async fn call(&self, call: Call<'_>) -> Outcome {
@@ -168,7 +187,7 @@ async fn every_tool_succeeds() {
     // Each in a folder of its own, because some change files or end processes.
     for tool in swept_calls(0).into_keys() {
         let host = SweepHost::ready_for(&tool).await;
-        let arguments = swept_calls(host.process)[&tool].clone();
+        let arguments = host.arguments_of(&tool);
         let outcome = host.call(Call::new(tool.clone(), arguments)).await;
         assert!(outcome.result.is_ok(), "{tool}: {}", outcome.text());
     }
@@ -217,7 +236,7 @@ async fn every_tool_refuses_bad_arguments() {
 async fn every_tool_obeys_a_rule_that_denies_it() {
     for tool in swept_calls(0).into_keys() {
         let host = SweepHost::new([Rule::new(Action::Deny, tool.as_str(), "*")]);
-        let arguments = swept_calls(host.process)[&tool].clone();
+        let arguments = host.arguments_of(&tool);
         let mut events = host.pipeline.subscribe();
         let outcome = host.call(Call::new(tool.clone(), arguments)).await;
         assert_eq!(kind(&outcome), Some(ErrorKind::Denied), "{tool}: {}", outcome.text());
@@ -230,7 +249,7 @@ async fn every_tool_obeys_a_rule_that_denies_it() {
 async fn every_tool_ends_when_its_call_is_cancelled() {
     for tool in swept_calls(0).into_keys() {
         let host = SweepHost::ready_for(&tool).await;
-        let arguments = swept_calls(host.process)[&tool].clone();
+        let arguments = host.arguments_of(&tool);
         let token = CancellationToken::new();
         token.cancel();
         let mut events = host.pipeline.subscribe();

@@ -186,3 +186,34 @@ fn a_decision_is_made_at_the_terminal() {
     asked.answer("n\n", "does not want to answer");
     assert_eq!(asked.finish().0, Some(0));
 }
+
+// F154: a secret is typed without being shown, kept in the file of the project, and never printed.
+#[test]
+fn a_secret_is_typed_unseen() {
+    let home = home();
+    let state = home.path().join("state");
+    let work = home.path().join("work");
+    std::fs::create_dir(&work).expect("there is room");
+    let env = [
+        ("NO_COLOR", "1"),
+        ("TOOL_SDK_ROOT", work.to_str().expect("UTF-8")),
+        ("TOOL_SDK_STATE_DIR", state.to_str().expect("UTF-8")),
+    ];
+    let request = r#"{"fields": [{"variable_name": "TYPED_KEY"}], "save_to_project": true}"#;
+    let call = ["call", "request_env_var", request];
+    let mut asked = TerminalProgram::start(home.path(), 80, &env, &call);
+    asked.wait_for("[?] help");
+    asked.wait_for("> ");
+    asked.answer("y\n", "(not shown) > ");
+    asked.type_text("correct horse battery\n");
+    asked.wait_for("set for this project: TYPED_KEY");
+    let (code, shown) = asked.finish();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(!shown.contains("horse"), "{shown}");
+
+    let get = ["call", "get_env_var", "--variable-name", "TYPED_KEY"];
+    let (code, shown) = TerminalProgram::start(home.path(), 80, &env, &get).finish();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("set (21 characters, secret, ****tery)"), "{shown}");
+    assert!(!shown.contains("horse"), "{shown}");
+}

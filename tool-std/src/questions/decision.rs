@@ -40,6 +40,7 @@ pub struct DecisionOption {
     display(name = "Decision", primary = question, show(question, options), summary = "Asking: {question}"),
     example = r#"{"question": "Which parser?", "options": [{"label": "nom", "description": "Small functions."}, {"label": "pest", "description": "A grammar file."}], "recommendation": "nom"}"#
 )]
+#[expect(clippy::too_many_arguments, reason = "each parameter of the tool is one")]
 pub async fn request_decision(
     /// What is to be decided.
     #[arg(length = 1..=2000)]

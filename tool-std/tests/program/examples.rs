@@ -23,9 +23,11 @@ fn every_example_is_a_command_that_works() {
     let expected = [
         "apply_patch",
         "ask_clarification",
+        "check_env_vars",
         "debug_mcp_server",
         "edit_file",
         "exec_command",
+        "get_env_var",
         "glob_files",
         "grep_files",
         "kill_session",
@@ -39,12 +41,16 @@ fn every_example_is_a_command_that_works() {
         "memory_get",
         "memory_search",
         "memory_update",
+        "mutation_begin",
+        "mutation_record",
+        "mutation_status",
         "plan_enter",
         "plan_exit",
         "plan_update",
         "read_file",
         "register_mcp_server",
         "request_decision",
+        "request_env_var",
         "todo_read",
         "todo_write",
         "tool_search",
@@ -61,7 +67,9 @@ fn every_example_is_a_command_that_works() {
             // The server of the example may not be installed.
             "register_mcp_server" => &[0, 1],
             // No user can be asked here.
-            "ask_clarification" | "request_decision" => &[1],
+            "ask_clarification" | "request_decision" | "request_env_var" => &[1],
+            // It is not set.
+            "get_env_var" => &[1],
             // No server is configured here.
             "mcp_prompt_get" | "mcp_resource_read" => &[1],
             _ => &[0],
