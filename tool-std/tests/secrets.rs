@@ -49,6 +49,7 @@ impl Places {
             .arg(self.0.path().join("config.toml"))
             .args(args)
             .env("TOOL_SDK_TOKEN", TOKEN)
+            .env("TOOL_SDK_RECORD_SESSIONS", "true")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

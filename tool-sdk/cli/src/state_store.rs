@@ -33,15 +33,19 @@ pub(super) fn attach_stores(session: Session, settings: &Settings) -> Session {
     }
 }
 
-/// Records the calls of the pipeline if the settings say so.
-pub(super) fn record_sessions(pipeline: Pipeline, settings: &Settings) -> Result<Pipeline> {
+/// Records the calls of the pipeline if the settings say so, without what `redactor` finds.
+pub(super) fn record_sessions(
+    pipeline: Pipeline,
+    settings: &Settings,
+    redactor: Redactor,
+) -> Result<Pipeline> {
     if !settings.record_sessions {
         return Ok(pipeline);
     }
     if settings.state_dir.is_none() {
         return Err(no_state_folder());
     }
-    SessionRecorder::attach(pipeline, open_store(settings), Redactor::from_env())
+    SessionRecorder::attach(pipeline, open_store(settings), redactor)
         .map_err(|error| CommandError::config(format_args!("cannot record sessions: {error}")))
 }
 

@@ -73,15 +73,16 @@ impl CallEnvironment {
             None => tools,
         };
         let secrets = settings.secret_store();
+        let redactor = secrets.redactor().clone();
         if io.log_setup.is_some() {
-            mask_panics(secrets.redactor().clone());
+            mask_panics(redactor.clone());
         }
         let mut pipeline = app
             .prepare_pipeline(Pipeline::new(tools))
             .budget(settings.limits.budget)
             .outputs_max_age(settings.limits.outputs_max_age)
             .loop_guard(LoopGuard::new(settings.limits.loop_guard.clone()))
-            .redact_events(secrets.redactor().clone());
+            .redact_events(redactor.clone());
         if let Some(timeout) = settings.limits.call_timeout {
             pipeline = pipeline.timeout(timeout);
         }
@@ -105,7 +106,7 @@ impl CallEnvironment {
                 pipeline.grant_store(store.with_writable_roots(writable.unwrap_or_default()));
         }
         if let Some(path) = &settings.audit {
-            pipeline = pipeline.audit(open_audit_log(path, secrets.redactor().clone())?);
+            pipeline = pipeline.audit(open_audit_log(path, redactor.clone())?);
             folders = folders.protect(path);
         }
         let lock = TerminalLock::default();
@@ -134,7 +135,7 @@ impl CallEnvironment {
         let session = readable.attach_to(session).with_service(sandbox);
         let session = with_caller(session, settings, model, pipeline.toolset())?;
         let session = app.prepare_session(session).with_cancel(stop.clone());
-        let pipeline = state_store::record_sessions(pipeline, settings)?;
+        let pipeline = state_store::record_sessions(pipeline, settings, redactor)?;
         Ok(Self {
             pipeline,
             session,
