@@ -1,5 +1,8 @@
 //! Questions to the user of an MCP client, and plan mode over MCP.
 
+#[cfg(unix)]
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use crate::peer::{Peer, call, program, text};
@@ -124,5 +127,42 @@ fn the_user_of_the_client_approves_the_plan() {
         let ended = hear(&mut peer);
         assert_eq!(ended["result"]["isError"], !is_left, "{ended}");
     }
+    peer.hang_up();
+}
+
+// F157: a program that is killed while it writes the ledger loses nothing that it acknowledged, and
+// the next program goes on.
+#[cfg(unix)]
+#[test]
+fn a_killed_program_loses_no_acknowledged_mutation() {
+    let (work, state) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("one"));
+    let start = || {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_tool-std"));
+        server.arg("--root").arg(work.path()).arg("--state-dir").arg(state.path());
+        server.args(["serve", "mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        server.stderr(Stdio::piped());
+        Peer::greet(server, json!({}))
+    };
+    let mut acknowledged = Vec::new();
+    for round in 0..20 {
+        let mut peer = start();
+        for id in 0..30 {
+            let action = json!({ "action": format!("{round} {id}") });
+            peer.send(&call(id + 1, "mutation_begin", action));
+        }
+        for _ in 0..=round {
+            let begun = hear(&mut peer);
+            let id = &begun["result"]["structuredContent"]["id"];
+            acknowledged.push(id.as_str().expect("an id").to_owned());
+        }
+        peer.kill();
+    }
+    let mut peer = start();
+    for id in &acknowledged {
+        let status = call(1, "mutation_status", json!({ "transaction_id": id }));
+        let status = ask(&mut peer, &status);
+        assert_eq!(status["result"]["isError"], false, "{status}");
+    }
+    assert_eq!(acknowledged.len(), 210);
     peer.hang_up();
 }

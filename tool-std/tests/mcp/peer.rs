@@ -86,6 +86,13 @@ impl Peer {
         answer
     }
 
+    /// Kills the program in the middle of its work.
+    #[cfg(unix)]
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
     /// Closes the connection; the program must end without further output.
     pub(crate) fn hang_up(mut self) -> Output {
         drop(self.write);
