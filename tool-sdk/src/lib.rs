@@ -39,7 +39,7 @@
 //! [command line](guide::command_line), [MCP servers](guide::serving),
 //! [tools of other MCP servers](guide::foreign_servers), [agents](guide::agent),
 //! [plans, questions and secrets](guide::collaboration), [sandbox](guide::sandbox),
-//! [state](guide::state). [`macro@tool`] lists every item of the attribute.
+//! [REST and approvals](guide::http), [state](guide::state). [`macro@tool`] lists every item of the attribute.
 //!
 //! # Items
 //!

@@ -344,6 +344,21 @@ async fn a_message_without_its_end_is_a_failure() {
     assert_eq!((message.text().as_str(), message.stop), ("Hi", StopReason::EndTurn));
 }
 
+// Servers that do not know streams answer with the whole message; what is no message is told.
+#[tokio::test]
+async fn a_response_that_is_not_streamed_is_read_whole() {
+    let headers: &[_] = &[("content-type", "application/json")];
+    let whole = r#"{"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}"#;
+    let (provider, url) = FakeProvider::start([Answer::Status(200, headers, whole)]).await;
+    let (message, events) = respond(&client(ModelApi::OpenAiChat, &url), &provider).await;
+    assert_eq!((message.unwrap().text().as_str(), events.len()), ("Hi", 1));
+
+    let (provider, url) = FakeProvider::start([Answer::Status(200, headers, "{}")]).await;
+    let error = respond(&client(ModelApi::OpenAiChat, &url), &provider).await.0.unwrap_err();
+    assert_eq!((error.kind, provider.requests().len()), (ModelErrorKind::InvalidRequest, 1));
+    assert!(error.message.contains("did not answer as a model"), "{error}");
+}
+
 #[tokio::test]
 async fn silence_ends_a_response() {
     let (provider, url) = FakeProvider::start([Answer::Silent(vec![text_event("Hi")])]).await;

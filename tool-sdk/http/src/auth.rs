@@ -85,14 +85,18 @@ impl IntoResponse for HttpRejection {
     fn into_response(self) -> Response {
         match self {
             Self::Host => {
-                (StatusCode::FORBIDDEN, "this host name is not served here").into_response()
+                (
+                StatusCode::FORBIDDEN,
+                "this host name is not served here; the host allows it with `HttpOptions::allow_host`",
+            )
+                .into_response()
             }
             Self::Origin => {
                 (StatusCode::FORBIDDEN, "this origin may not use the server").into_response()
             }
             Self::Scope(scope) => (
                 StatusCode::FORBIDDEN,
-                format!("the token has not the scope `{scope}`, which this request needs"),
+                format!("the token lacks the scope `{scope}`, which this request needs"),
             )
                 .into_response(),
             Self::Connections => (

@@ -65,11 +65,9 @@ pub fn router(
 ) -> Router {
     let hosts = hosts.into_iter().map(Into::into).collect();
     let authenticator = Arc::new(Authenticator::new(options, hosts));
-    with_host_checks(
-        with_token_check(mcp_route(server, options), &authenticator),
-        options,
-        authenticator,
-    )
+    let routes = with_token_check(mcp_route(server, options), &authenticator);
+    // Layers cover the answer to unknown paths, which is the application's own.
+    with_host_checks(routes, options, authenticator).reset_fallback()
 }
 
 /// Returns the routes of a server that has no others: every request passes the checks, also one to
@@ -146,6 +144,10 @@ mod tests {
         let token = Token::random().unwrap();
         let bearer = format!("Bearer {}", token.reveal());
         let tools = router(&server, &HttpOptions::new(token), ["127.0.0.1:80"]);
+        let plain = Router::new().merge(tools.clone());
+        let unknown = Request::get("/other").body(Body::empty()).unwrap();
+        let response = plain.oneshot(unknown).await.unwrap();
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "the application's own answer");
         let app = Router::new().fallback(|| async { StatusCode::IM_A_TEAPOT }).merge(tools);
         for (path, host, token, status) in [
             ("/other", "evil.example", "", StatusCode::IM_A_TEAPOT),

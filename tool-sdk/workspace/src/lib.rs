@@ -378,8 +378,7 @@ impl Root {
             Self::from_dir(dir, access, given)
         };
         opened().map_err(|error| {
-            let message =
-                format_args!("cannot open the workspace root `{}`: {error}", root.display());
+            let message = format_args!("cannot open the workspace root `{}`", root.display());
             WorkspaceError::failed(message).with_source(error)
         })
     }

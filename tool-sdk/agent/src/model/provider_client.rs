@@ -13,7 +13,9 @@ use reqwest::{Body, RequestBuilder, Response, Url};
 use serde_json::Value;
 use sse_stream::SseStream;
 use tokio::time::timeout;
-use tool_sdk_core::provider::{MessageAccumulator, ModelApi, ModelMessage, StopReason};
+use tool_sdk_core::provider::{
+    MessageAccumulator, MessageDelta, ModelApi, ModelMessage, StopReason,
+};
 
 use super::api_key::ApiKey;
 use super::request_body;
@@ -140,7 +142,7 @@ impl ProviderClient {
     async fn send_once(&self, body: &str) -> Result<Response, ModelError> {
         let sending = self.build_request(body).await?.send();
         let response = match timeout(self.first_byte_timeout, sending).await {
-            Ok(response) => response.map_err(|error| network_error(&error))?,
+            Ok(response) => response.map_err(|error| self.network_error(&error))?,
             Err(_) => {
                 return Err(timeout_error("the response did not begin", self.first_byte_timeout));
             }
@@ -237,12 +239,55 @@ impl ProviderClient {
         Err(if has_begun { failure.with_partial(message.finish()) } else { failure })
     }
 
+    /// Reads a response that is not streamed, as servers send it that do not know streams.
+    async fn read_whole(
+        &self,
+        response: Response,
+        events: &mut (dyn FnMut(ModelEvent) + Send),
+    ) -> Result<ModelMessage, ModelError> {
+        let reading = timeout(self.first_byte_timeout, response.bytes()).await;
+        let body = match reading {
+            Ok(body) => body.map_err(|error| self.network_error(&error))?,
+            Err(_) => {
+                return Err(timeout_error("the response did not end", self.first_byte_timeout));
+            }
+        };
+        let unreadable = |problem: &dyn fmt::Display| {
+            let problem = format!("{} did not answer as a model: {problem}", self.base_url);
+            ModelError::new(ModelErrorKind::InvalidRequest, problem)
+        };
+        let body: Value = serde_json::from_slice(&body).map_err(|error| unreadable(&error))?;
+        let message = ModelMessage::from_response(&body, self.api);
+        let message = message.map_err(|error| unreadable(&error))?;
+        let text = message.text();
+        if !text.is_empty() {
+            events(ModelEvent::Delta(MessageDelta::Text(text)));
+        }
+        Ok(message)
+    }
+
+    /// Describes a failure of the connection. The cause says what happened, such as a refused
+    /// connection.
+    fn network_error(&self, error: &reqwest::Error) -> ModelError {
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(next) = cause.source() {
+            cause = next;
+        }
+        let is_timeout = error.is_timeout();
+        let kind = if is_timeout { ModelErrorKind::Timeout } else { ModelErrorKind::Network };
+        ModelError::new(kind, format!("{} cannot be reached: {cause}", self.base_url))
+    }
+
     async fn try_respond(
         &self,
         body: &str,
         events: &mut (dyn FnMut(ModelEvent) + Send),
     ) -> Result<ModelMessage, ModelError> {
         let response = self.send_once(body).await?;
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        if kind.is_some_and(|kind| kind.starts_with("application/json")) {
+            return self.read_whole(response, events).await;
+        }
         self.read_stream(response, events).await
     }
 }
@@ -290,7 +335,11 @@ fn finish_message(
         message.stop = if has_calls { StopReason::ToolCalls } else { StopReason::EndTurn };
         return Ok(message);
     }
-    let failure = ModelError::new(ModelErrorKind::Network, "the response ended within the message");
+    let problem = match has_begun {
+        true => "the response ended within the message",
+        false => "the response ended without a message; is the URL that of the API?",
+    };
+    let failure = ModelError::new(ModelErrorKind::Network, problem);
     Err(if has_begun { failure.with_partial(message) } else { failure })
 }
 
@@ -329,16 +378,6 @@ fn build_http_client(base_url: &Url) -> Result<reqwest::Client, InvalidEndpoint>
         reqwest::Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT);
     let client = if is_loopback(base_url) { client.no_proxy() } else { client };
     client.build().map_err(|error| InvalidEndpoint(format!("no HTTP client: {error}")))
-}
-
-fn network_error(error: &reqwest::Error) -> ModelError {
-    // The cause says what happened, such as a refused connection.
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    let kind = if error.is_timeout() { ModelErrorKind::Timeout } else { ModelErrorKind::Network };
-    ModelError::new(kind, format!("the provider cannot be reached: {cause}"))
 }
 
 fn timeout_error(what: &str, limit: Duration) -> ModelError {

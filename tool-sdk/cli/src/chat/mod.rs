@@ -52,8 +52,10 @@ pub(super) fn build_command() -> Option<Command> {
     let command = Command::new("chat")
         .about("Talk to a model that uses the tools of this program")
         .after_help(
-            "PROVIDER/NAME names the model, such as anthropic/claude-sonnet-4-5, openai/gpt-5, \
-             gemini/gemini-3-pro, openrouter/NAME or ollama/NAME. The key is in ANTHROPIC_API_KEY, \
+            "--model PROVIDER/NAME names the model, such as anthropic/claude-sonnet-4-5, \
+             gemini/gemini-3-pro, openrouter/NAME or ollama/NAME. openai/NAME is the Responses API, \
+             openai-chat/NAME chat completions, gemini-generate/NAME the older API of Gemini. A name \
+             alone with --model-url means a server with chat completions, without a key. The key is in ANTHROPIC_API_KEY, \
              OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or comes from the command that \
              `api_key_command` in the table [chat] of the configuration names.",
         )
@@ -61,7 +63,7 @@ pub(super) fn build_command() -> Option<Command> {
             option(
                 MODEL_URL,
                 "URL",
-                "The URL of the API, for a server of your own [env: TOOL_SDK_CHAT_MODEL_URL]",
+                "The URL of the API, with its /v1 where it has one, for a server of your own [env: TOOL_SDK_CHAT_MODEL_URL]",
             ),
             option(PRINT, "PROMPT", "Answer this prompt, or that on standard input with -, and end"),
             option(OUTPUT, "FORMAT", "What --print prints")

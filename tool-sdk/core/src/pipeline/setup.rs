@@ -24,7 +24,8 @@ impl fmt::Display for MissingService {
         let tools: Vec<String> = self.tools.iter().map(|name| format!("`{name}`")).collect();
         write!(
             f,
-            "no service `{}`, which {} need{}; add it with `Session::with_service`",
+            "no service `{}`, which {} need{}; add it with `Session::with_service`, in a program \
+             with a command line by `App::with_session`",
             self.type_name,
             tools.join(", "),
             if tools.len() == 1 { "s" } else { "" },

@@ -32,7 +32,7 @@ fn caller_with(parts: &Parts, scopes: &[TokenScope]) -> Result<HttpCaller, Probl
         return Ok(caller);
     }
     let wanted = scopes.first().map_or("", |scope| scope.as_str());
-    let error = format!("the token has not the scope `{wanted}`, which this request needs");
+    let error = format!("the token lacks the scope `{wanted}`, which this request needs");
     let problem = ProblemDetails::new(StatusCode::FORBIDDEN, ErrorKind::Denied.as_str(), error);
     Err(problem.suggest("use a token that was made with the scope"))
 }

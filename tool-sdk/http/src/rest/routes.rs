@@ -57,7 +57,8 @@ use crate::{HttpListener, HttpOptions};
 pub fn router(pipeline: Pipeline, options: impl Into<RestOptions>) -> Router {
     let options = options.into();
     let http = options.http.clone();
-    with_all_checks(pipeline, options, &http, Vec::new(), |routes| routes)
+    // Layers cover the answer to unknown paths, which is the application's own.
+    with_all_checks(pipeline, options, &http, Vec::new(), |routes| routes).reset_fallback()
 }
 
 /// Serves the tools of `pipeline` at a TCP listener or a [`UnixSocket`](crate::UnixSocket), whose

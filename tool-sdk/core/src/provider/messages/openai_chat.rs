@@ -49,8 +49,10 @@ impl MessageFormat for ChatFormat {
         calls.into_iter().flatten().for_each(|call| set_missing_id(call, "id", set));
     }
 
+    // A message without text and calls is refused by strict servers.
     fn encode_own(&self, message: &Value) -> Vec<Value> {
-        vec![message.clone()]
+        let is_empty = self.text(message).is_empty() && elements(message, "tool_calls").is_empty();
+        if is_empty { Vec::new() } else { vec![message.clone()] }
     }
 
     fn encode_foreign(&self, text: &str, calls: &[MessageCall]) -> Vec<Value> {
