@@ -346,8 +346,9 @@ pub(super) async fn serve_until_interrupted(
     shutdown: &CancellationToken,
 ) -> io::Result<()> {
     let mut serving = pin!(serving);
+    // Signals are caught before a client can learn the address.
     let served = tokio::select! {
-        served = &mut serving => served,
+        biased;
         caught = signals::wait_for_shutdown() => {
             shutdown.cancel();
             // Running calls have a grace period, which a second signal ends.
@@ -356,6 +357,7 @@ pub(super) async fn serve_until_interrupted(
                 caught = signals::wait_for_shutdown() => caught,
             }
         }
+        served = &mut serving => served,
     };
     // No client waits for the calls that still run.
     let closing = pipeline.close();

@@ -108,6 +108,20 @@ impl Database {
         self.run(move |open| read(&open.connection)).await
     }
 
+    /// Runs `read` on a blocking thread if there is a database; `None` without one.
+    pub(crate) async fn read_existing<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<Option<T>, StoreError> {
+        let path = self.path_for_messages();
+        let missing = tokio::task::spawn_blocking(move || creation::is_missing(&path)).await;
+        // A check that did not end is answered by the read.
+        match missing.unwrap_or(Ok(false))? {
+            true => Ok(None),
+            false => self.read(read).await.map(Some),
+        }
+    }
+
     /// Runs `write` in a transaction on a blocking thread. The transaction takes the write lock at
     /// its start, so that it never has to give up half-way because another process wrote.
     pub(crate) async fn write<T: Send + 'static>(

@@ -11,8 +11,9 @@ use crate::memory::{invalid, now_millis};
 impl PlanStore for SqliteStore {
     async fn load_plan(&self, key: &str) -> io::Result<SessionPlan> {
         let key = key.to_owned();
-        let loaded = self.state.read(move |connection| select_plan(connection, &key));
-        Ok(loaded.await?.unwrap_or_default())
+        // Each call asks for the plan of its session; that alone creates no database.
+        let loaded = self.state.read_existing(move |connection| select_plan(connection, &key));
+        Ok(loaded.await?.flatten().unwrap_or_default())
     }
 
     async fn save_plan(&self, key: &str, mut plan: SessionPlan) -> io::Result<Option<u64>> {

@@ -35,12 +35,16 @@ fn run_in(root: &Path, args: &[&str]) -> Output {
 /// Calls a tool from a shell line that sets the permissions of the program.
 #[cfg(unix)]
 fn run_behind(line: &str, root: &Path, tool: &str, arguments: &str) -> Output {
+    // Databases of other tests would not fit into a small limit.
+    let state = tempfile::tempdir().expect("a folder");
     Command::new("sh")
         .args(["-c", &format!("{line} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_tool-std")])
         .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
         .arg("--root")
         .arg(root)
-        .args(["--state-dir", env!("CARGO_TARGET_TMPDIR"), "--yes", "call", tool, arguments])
+        .arg("--state-dir")
+        .arg(state.path())
+        .args(["--yes", "call", tool, arguments])
         .stdin(Stdio::null())
         .output()
         .expect("the program runs")

@@ -378,7 +378,10 @@ mod tests {
             let is_list = field["type"] == "array";
             for typed in ["l", "Large"] {
                 let (answer, shown) = asked(&["y", typed], &form);
-                assert!(shown.contains("size (s = Small | l = Large)"), "{shown}");
+                assert!(
+                    shown.contains("1. s = Small") && shown.contains("2. l = Large"),
+                    "{shown}"
+                );
                 let expected = if is_list { json!(["l"]) } else { json!("l") };
                 assert_eq!(answer["content"]["size"], expected, "{typed}");
             }

@@ -40,11 +40,14 @@ pub use self::snippet::make_snippet;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{InProcessMemoryStore, MemoryOwner, MemoryStore, NoteDraft, NoteQuery, NoteWrite};
+/// use tool_sdk::{
+///     InProcessMemoryStore, MemoryOwner, MemoryScope, MemoryStore, NoteDraft, NoteQuery, NoteWrite,
+/// };
 ///
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// let (store, owner) = (InProcessMemoryStore::default(), MemoryOwner::default());
-/// let note = store.create_note(&owner, NoteDraft::new("Ada prefers tea")).await?;
+/// let draft = NoteDraft { scope: MemoryScope::User, ..NoteDraft::new("Ada prefers tea") };
+/// let note = store.create_note(&owner, draft).await?;
 /// let page = store.search_notes(&owner, &NoteQuery::new("tea")).await?;
 /// assert_eq!(page.matches[0].note.id, note.id);
 ///
