@@ -43,8 +43,7 @@ fn blocks_the_third_equal_mutation_in_the_window() {
     assert_eq!(last.phase(), MutationPhase::Blocked);
     ledger.begin("s1", "other", Value::Null).unwrap();
 
-    let mut limits = LedgerLimits::default();
-    limits.window = Duration::ZERO;
+    let limits = LedgerLimits { window: Duration::ZERO, ..LedgerLimits::default() };
     let later = Ledger::open(&path).unwrap().with_limits(limits);
     // A clock of whole milliseconds may not have moved since.
     while later.evaluate_loop_guard("deploy").unwrap().recent_count > 0 {
