@@ -19,6 +19,7 @@ use super::{RESUME, prompt_text};
 use crate::call_environment::CallEnvironment;
 use crate::event_printer::EventPrinter;
 use crate::exit::Result;
+#[cfg(feature = "mcp")]
 use crate::mcp::ConfiguredServers;
 use crate::settings::Settings;
 use crate::{App, Io};
@@ -35,6 +36,7 @@ pub(super) struct Conversation {
     pub(super) started: Instant,
     config: ChatConfig,
     system: String,
+    #[cfg(feature = "mcp")]
     servers: ConfiguredServers,
     folder: TranscriptFolder,
     /// The folder to which `@path` is relative.
@@ -79,10 +81,13 @@ impl Conversation {
             None => (new_id(), Transcript::default()),
         };
         transcript.recover();
+        #[cfg(feature = "mcp")]
         let servers = ConfiguredServers::load(settings, io)?;
         let tools = app.build_toolset(settings)?;
         let name = Some(model.name.as_str());
+        #[cfg_attr(not(feature = "mcp"), expect(unused_mut, reason = "there are no servers"))]
         let mut environment = CallEnvironment::build_for_model(app, settings, tools, name, io)?;
+        #[cfg(feature = "mcp")]
         servers.attach_to(&mut environment);
         environment.warn_missing_services(io);
         let limits = SpendingLimits { max_cost: config.max_cost, ..SpendingLimits::default() };
@@ -98,6 +103,7 @@ impl Conversation {
             started: Instant::now(),
             config,
             system: prompt_text::system_prompt(settings),
+            #[cfg(feature = "mcp")]
             servers,
             folder,
             work_dir: io.current_dir.clone(),
@@ -105,6 +111,7 @@ impl Conversation {
     }
 
     /// Connects to the configured MCP servers.
+    #[cfg(feature = "mcp")]
     pub(super) async fn connect_servers(&self, io: &mut Io<'_>) {
         let patterns = self.environment.unmatched_patterns();
         let failed = self.servers.connect_in_background().await;

@@ -107,6 +107,7 @@ pub(super) fn run(
 ) -> Result {
     let mut conversation = Conversation::open(app, program, settings, matches, io)?;
     run_loop::block_on(async move {
+        #[cfg(feature = "mcp")]
         conversation.connect_servers(io).await;
         let code = match matches.get_one::<String>(PRINT) {
             Some(prompt) => print::run(&mut conversation, prompt, matches, io).await,
