@@ -113,6 +113,9 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<Option<T>, StoreError> {
+        if self.folder().is_none() {
+            return self.read(read).await.map(Some);
+        }
         let path = self.path_for_messages();
         let missing = tokio::task::spawn_blocking(move || creation::is_missing(&path)).await;
         // A check that did not end is answered by the read.

@@ -77,6 +77,8 @@ async fn nothing_is_created_before_the_first_use() {
     assert!(!folder.exists());
     let report = store.describe().await.unwrap();
     assert!(report.databases.is_empty() && !folder.exists());
+    assert_eq!(store.load_plan("k").await.unwrap().version, 0);
+    assert!(!folder.exists(), "each call of a tool looks for a plan");
     let error = SqliteStore::unavailable().load_plan("k").await.unwrap_err();
     assert!(error.to_string().contains("set `--state-dir` or HOME"), "{error}");
 }
