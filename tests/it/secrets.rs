@@ -122,15 +122,15 @@ fn echo(
 
 /// Remembers what hooks and approvers are shown.
 #[derive(Clone, Default)]
-struct Witness(Arc<Mutex<String>>);
+struct CallRecorder(Arc<Mutex<String>>);
 
-impl Witness {
+impl CallRecorder {
     fn note(&self, seen: impl std::fmt::Debug) {
         self.0.lock().unwrap().push_str(&format!("{seen:?}\n"));
     }
 }
 
-impl Hook for Witness {
+impl Hook for CallRecorder {
     async fn after(
         &self,
         call: &HookContext<'_>,
@@ -145,7 +145,7 @@ impl Hook for Witness {
     }
 }
 
-impl Approver for Witness {
+impl Approver for CallRecorder {
     fn request_approval(
         &self,
         ask: Arc<ApprovalRequest>,
@@ -156,16 +156,16 @@ impl Approver for Witness {
 }
 
 /// A pipeline with everything that writes down what calls do.
-struct Host {
+struct SecretHost {
     pipeline: Pipeline,
     session: Session,
     events: Subscription,
-    witness: Witness,
+    recorder: CallRecorder,
     script: Arc<ScriptedAnswers>,
     folder: tempfile::TempDir,
 }
 
-impl Host {
+impl SecretHost {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let payloads = folder.path().join("payloads");
@@ -176,14 +176,14 @@ impl Host {
         let (commands, mistakes) = ExternalHooks::from_json(&config.to_string());
         assert!(mistakes.is_empty(), "{mistakes:?}");
         let store = SecretStore::default();
-        let witness = Witness::default();
+        let recorder = CallRecorder::default();
         let audit = folder.path().join("audit.jsonl");
         let outputs = folder.path().join("outputs");
         let registry = Registry::builder().add(tools![spill, echo]).build().unwrap();
         let pipeline = Pipeline::new(registry)
             .mode(Mode::Auto)
-            .approver(witness.clone())
-            .hook("*", HookPriority::DEFAULT, witness.clone())
+            .approver(recorder.clone())
+            .hook("*", HookPriority::DEFAULT, recorder.clone())
             .hook("*", HookPriority::DEFAULT, commands)
             .audit(AuditLog::open(audit, store.redactor().clone()).unwrap())
             .redact_events(store.redactor().clone())
@@ -195,7 +195,7 @@ impl Host {
         let value = SecretValue::new(SECRET);
         store.set_for_session(&session, "PLANTED_KEY", value, true).unwrap();
         let events = pipeline.subscribe();
-        Self { pipeline, session, events, witness, script, folder }
+        Self { pipeline, session, events, recorder, script, folder }
     }
 
     /// Returns everything that the host, the user and the model got to see, by where it was seen.
@@ -210,7 +210,7 @@ impl Host {
             ("result", result),
             ("attachments", bytes.join("\n")),
             ("events", events.join("\n")),
-            ("hooks and prompts", self.witness.0.lock().unwrap().clone()),
+            ("hooks and prompts", self.recorder.0.lock().unwrap().clone()),
             ("questions", format!("{:?}", self.script.asked_forms())),
             ("files", texts_below(self.folder.path())),
         ]
@@ -241,7 +241,7 @@ fn assert_hidden(place: &str, seen: &[(&str, String)]) {
 #[tokio::test]
 async fn a_planted_secret_is_seen_nowhere() {
     for &place in PLACES {
-        let mut host = Host::new();
+        let mut host = SecretHost::new();
         let call = Call::new("spill", json!({ "place": place }));
         let outcome = host.pipeline.call(&host.session, call).await;
         assert!(!outcome.text().contains("no place"), "{place}");
@@ -263,7 +263,7 @@ async fn arguments_with_a_secret_are_refused() {
         format!("{{\"text\": \"{escaped}\"}}"),
         json!({ "text": "x", SECRET: "x" }).to_string(),
     ] {
-        let mut host = Host::new();
+        let mut host = SecretHost::new();
         let outcome = host.pipeline.call(&host.session, Call::new("echo", arguments)).await;
         let error = outcome.result.as_ref().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgs);

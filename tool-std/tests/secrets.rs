@@ -14,9 +14,9 @@ const SECRET: &str = "Zx9q8w7e6r5t4y3u2";
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// The folders of a program: a workspace, and a state folder beside it.
-struct Places(tempfile::TempDir);
+struct TestFolders(tempfile::TempDir);
 
-impl Places {
+impl TestFolders {
     fn new() -> Self {
         let places = Self(tempfile::tempdir().expect("a folder"));
         std::fs::create_dir(places.work()).expect("a folder in it");
@@ -67,7 +67,7 @@ impl Places {
 }
 
 /// The program as a server over HTTP.
-struct Server {
+struct ServerProcess {
     child: Child,
     address: String,
     /// The header of the session, once there is one.
@@ -75,8 +75,8 @@ struct Server {
     log: BufReader<std::process::ChildStderr>,
 }
 
-impl Server {
-    fn start(places: &Places) -> Self {
+impl ServerProcess {
+    fn start(places: &TestFolders) -> Self {
         let mut child =
             places.program(&["--yes", "serve", "http", "127.0.0.1:0"]).spawn().expect("it runs");
         let mut log = BufReader::new(child.stderr.take().expect("it is piped"));
@@ -142,9 +142,9 @@ fn texts_below(folder: &Path) -> String {
 // F154
 #[test]
 fn a_secret_of_the_program_is_seen_nowhere() {
-    let places = Places::new();
+    let places = TestFolders::new();
     places.set_secret();
-    let server = Server::start(&places);
+    let server = ServerProcess::start(&places);
     let looked_up = server.call("get_env_var", &json!({ "variable_name": "PLANTED_KEY" }));
     assert!(looked_up.contains("set (17 characters, secret, ****y3u2)"), "{looked_up}");
     let mut seen = vec![looked_up];

@@ -30,5 +30,5 @@ pub use self::model::{
     ApiKey, ApiKeyError, InvalidEndpoint, ModelClient, ModelError, ModelErrorKind, ModelEvent,
     ModelRequest, ProviderClient, ReasoningEffort, RetryPolicy, ScriptedModel, ToolChoice,
 };
-pub use self::spending::{ModelPrice, Spending, SpendingBudget, SpendingLimit, SpendingLimits};
+pub use self::spending::{ModelPrice, SpendingBudget, SpendingLimit, SpendingLimits, SpentAmounts};
 pub use self::transcript::{Transcript, TranscriptEntry, TranscriptSummary};

@@ -77,13 +77,13 @@ struct BudgetNode {
     limits: SpendingLimits,
     parent: Option<SpendingBudget>,
     started: Instant,
-    spent: Mutex<Spending>,
+    spent: Mutex<SpentAmounts>,
 }
 
 /// What was spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Spending {
+pub struct SpentAmounts {
     /// Tokens of requests and messages.
     pub tokens: u64,
     /// US dollars.
@@ -152,21 +152,21 @@ impl SpendingBudget {
 
     /// Returns what was spent, with what the agents below spent.
     #[must_use]
-    pub fn spent(&self) -> Spending {
+    pub fn spent(&self) -> SpentAmounts {
         *self.0.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts the tokens of a request, and their cost.
     pub fn charge_tokens(&self, usage: TokenUsage, cost: f64) {
-        self.charge_all(Spending { tokens: usage.total(), cost, calls: 0 });
+        self.charge_all(SpentAmounts { tokens: usage.total(), cost, calls: 0 });
     }
 
     /// Counts calls of tools.
     pub fn charge_calls(&self, calls: u64) {
-        self.charge_all(Spending { calls, ..Spending::default() });
+        self.charge_all(SpentAmounts { calls, ..SpentAmounts::default() });
     }
 
-    fn charge_all(&self, more: Spending) {
+    fn charge_all(&self, more: SpentAmounts) {
         let mut node = Some(self);
         while let Some(Self(budget)) = node {
             let mut spent = budget.spent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -269,12 +269,7 @@ async fn import_note(
 mod tests {
     use std::fs;
 
-    use crate::test_support::{CliOutput, TestCli};
-
-    fn run(setting: &TestCli, args: &[&str]) -> CliOutput {
-        let state = setting.folder.path().join("state");
-        setting.run(&[args, &["--state-dir", state.to_str().unwrap()]].concat())
-    }
+    use crate::test_support::TestCli;
 
     // F152: notes are files that a person can read, change and bring back.
     #[test]
@@ -286,27 +281,27 @@ mod tests {
             "---\nid: db\ncategory: decision\nscope: user\ntags: [Ops]\n---\n\nPostgres\n",
         );
         setting.write_text("notes/other.txt", "not a note");
-        let ran = run(&setting, &["memory", "import", "notes"]);
+        let ran = setting.run_with_state(&["memory", "import", "notes"]);
         assert_eq!((ran.code, &*ran.err), (0, "2 notes are new, 0 changed, 0 as before\n"));
-        let ran = run(&setting, &["memory", "import", "notes"]);
+        let ran = setting.run_with_state(&["memory", "import", "notes"]);
         assert_eq!(ran.err, "0 notes are new, 0 changed, 2 as before\n");
 
-        let ran = run(&setting, &["memory", "list", "tuesdays"]);
+        let ran = setting.run_with_state(&["memory", "list", "tuesdays"]);
         assert_eq!(ran.out, "Release-day  fact, project  Release day\n");
-        let ran = run(&setting, &["memory", "list", "--json"]);
+        let ran = setting.run_with_state(&["memory", "list", "--json"]);
         let listed: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(listed.as_array().unwrap().len(), 2);
 
-        let ran = run(&setting, &["memory", "export", "out"]);
+        let ran = setting.run_with_state(&["memory", "export", "out"]);
         assert_eq!(ran.code, 0, "{}", ran.err);
         let path = setting.folder.path().join("out/db.md");
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains("category: decision\nscope: user\ntags: [\"ops\"]"), "{text}");
         fs::write(&path, text.replace("Postgres", "SQLite")).unwrap();
-        let ran = run(&setting, &["memory", "import", "out"]);
+        let ran = setting.run_with_state(&["memory", "import", "out"]);
         assert_eq!(ran.err, "0 notes are new, 1 changed, 1 as before\n");
         assert_eq!(
-            run(&setting, &["memory", "export", "out"]).code,
+            setting.run_with_state(&["memory", "export", "out"]).code,
             0,
             "its own files are replaced"
         );
@@ -319,11 +314,11 @@ mod tests {
         setting.write_text("notes/a.md", "fine");
         setting.write_text("notes/b.md", "---\nscope: world\n---\nx");
         setting.write_text("notes/c.md", "");
-        let ran = run(&setting, &["memory", "import", "notes"]);
+        let ran = setting.run_with_state(&["memory", "import", "notes"]);
         assert_eq!(ran.code, 2);
         assert!(ran.err.contains("b.md: line 2: `world` is not a scope"), "{}", ran.err);
         assert!(ran.err.contains("c.md: it has no text below the frontmatter"), "{}", ran.err);
-        let ran = run(&setting, &["memory", "list"]);
+        let ran = setting.run_with_state(&["memory", "list"]);
         assert_eq!((&*ran.out, &*ran.err), ("", "no notes are kept\n"));
         assert!(!setting.folder.path().join("state").exists(), "looking creates no state");
     }
@@ -332,9 +327,9 @@ mod tests {
     fn an_export_replaces_no_other_file() {
         let setting = TestCli::default();
         setting.write_text("notes/a.md", "fine");
-        run(&setting, &["memory", "import", "notes"]);
+        setting.run_with_state(&["memory", "import", "notes"]);
         setting.write_text("out/a.md", "mine");
-        let ran = run(&setting, &["memory", "export", "out"]);
+        let ran = setting.run_with_state(&["memory", "export", "out"]);
         assert!(
             ran.code == 2 && ran.err.contains("is another file and is not replaced"),
             "{}",

@@ -162,37 +162,32 @@ fn call_json(record: &CallRecord) -> Value {
 mod tests {
     use serde_json::Value;
 
-    use crate::test_support::{CliOutput, TestCli};
-
-    fn run(setting: &TestCli, args: &[&str]) -> CliOutput {
-        let state = setting.folder.path().join("state");
-        setting.run(&[args, &["--state-dir", state.to_str().unwrap()]].concat())
-    }
+    use crate::test_support::TestCli;
 
     #[test]
     fn recorded_calls_are_listed_shown_and_exported() {
         let mut setting = TestCli::default();
-        let ran = run(&setting, &["sessions", "list"]);
+        let ran = setting.run_with_state(&["sessions", "list"]);
         assert!(ran.err.starts_with("no sessions are recorded"), "{}", ran.err);
-        run(&setting, &["call", "echo", "--text", "hello", "--record-sessions"]);
+        setting.run_with_state(&["call", "echo", "--text", "hello", "--record-sessions"]);
         setting.stdin = b"{\"name\": \"echo\", \"arguments\": {\"text\": \"batched\"}}\n".to_vec();
-        run(&setting, &["batch", "--record-sessions"]);
+        setting.run_with_state(&["batch", "--record-sessions"]);
         setting.stdin.clear();
 
-        let listed = run(&setting, &["sessions", "list", "--json"]);
+        let listed = setting.run_with_state(&["sessions", "list", "--json"]);
         let listed: Value = serde_json::from_str(&listed.out).unwrap();
         let id = listed[0]["id"].as_str().unwrap();
         assert_eq!((&listed[0]["calls"], id.starts_with("cli-")), (&2.into(), true), "{listed}");
-        let lines = run(&setting, &["sessions", "list"]).out;
+        let lines = setting.run_with_state(&["sessions", "list"]).out;
         assert!(lines.starts_with(&format!("{id}  2 calls  20")), "{lines}");
 
-        let shown = run(&setting, &["sessions", "show", id]).out;
+        let shown = setting.run_with_state(&["sessions", "show", id]).out;
         assert_eq!(shown.lines().count(), 2, "{shown}");
         assert!(
             shown.contains("  completed in ") && shown.contains("{\"text\":\"batched\"}"),
             "{shown}"
         );
-        let exported = run(&setting, &["sessions", "export", id]).out;
+        let exported = setting.run_with_state(&["sessions", "export", id]).out;
         let call: Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
         assert_eq!(call["response"]["text"], "hello", "{call}");
         let events = call["events"].as_array().unwrap();
@@ -203,7 +198,7 @@ mod tests {
     #[test]
     fn an_unknown_session_is_reported() {
         for command in ["show", "export"] {
-            let ran = run(&TestCli::default(), &["sessions", command, "nope"]);
+            let ran = TestCli::default().run_with_state(&["sessions", command, "nope"]);
             assert!(
                 ran.code == 2 && ran.err.contains("there is no recorded session `nope`"),
                 "{}",

@@ -148,46 +148,41 @@ fn prune(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
 mod tests {
     use serde_json::Value;
 
-    use crate::test_support::{CliOutput, TestCli};
-
-    fn run(setting: &TestCli, args: &[&str]) -> CliOutput {
-        let state = setting.folder.path().join("state");
-        setting.run(&[args, &["--state-dir", state.to_str().unwrap()]].concat())
-    }
+    use crate::test_support::TestCli;
 
     #[test]
     fn state_is_shown_copied_exported_and_pruned() {
         let setting = TestCli::default();
-        let ran = run(&setting, &["state", "show"]);
+        let ran = setting.run_with_state(&["state", "show"]);
         assert!(ran.code == 0 && ran.out.ends_with("(nothing is stored yet)\n"), "{}", ran.out);
         setting.write_text("notes/a.md", "kept");
-        run(&setting, &["memory", "import", "notes"]);
-        run(&setting, &["call", "echo", "--text", "x", "--record-sessions"]);
+        setting.run_with_state(&["memory", "import", "notes"]);
+        setting.run_with_state(&["call", "echo", "--text", "x", "--record-sessions"]);
 
-        let ran = run(&setting, &["state", "show"]);
+        let ran = setting.run_with_state(&["state", "show"]);
         assert!(ran.out.contains("state.db    version 1, "), "{}", ran.out);
         assert!(ran.out.contains(" KiB, 1 notes, 0 plans: ok\n"), "{}", ran.out);
-        let ran = run(&setting, &["state", "show", "--json"]);
+        let ran = setting.run_with_state(&["state", "show", "--json"]);
         let report: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(report["databases"][1]["entries"]["calls"], 1, "{report}");
 
-        let ran = run(&setting, &["state", "backup", "copy.db"]);
+        let ran = setting.run_with_state(&["state", "backup", "copy.db"]);
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(setting.folder.path().join("copy.db").exists());
-        let ran = run(&setting, &["state", "backup", "copy.db"]);
+        let ran = setting.run_with_state(&["state", "backup", "copy.db"]);
         assert!(ran.code == 1 && ran.err.contains("cannot create"), "{}", ran.err);
 
-        let ran = run(&setting, &["state", "export"]);
+        let ran = setting.run_with_state(&["state", "export"]);
         let entries: Vec<Value> =
             ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(entries[0]["content"], "kept");
         assert_eq!(entries[1]["tool"], "echo");
         assert_eq!(
-            run(&setting, &["state", "prune", "--older-than", "1d"]).err,
+            setting.run_with_state(&["state", "prune", "--older-than", "1d"]).err,
             "removed 0 calls\n"
         );
         assert_eq!(
-            run(&setting, &["state", "prune", "--older-than", "1ms"]).err,
+            setting.run_with_state(&["state", "prune", "--older-than", "1ms"]).err,
             "removed 1 calls\n"
         );
     }
@@ -218,8 +213,8 @@ mod tests {
                 .extend(variable.map(|value| ("TOOL_SDK_RECORD_SESSIONS", value.to_owned())));
             let mut args = vec!["call", "echo", "--text", "x", "--config", &*config];
             args.extend(option.then_some("--record-sessions"));
-            assert_eq!(run(&setting, &args).code, 0);
-            let ran = run(&setting, &["sessions", "list", "--json"]);
+            assert_eq!(setting.run_with_state(&args).code, 0);
+            let ran = setting.run_with_state(&["sessions", "list", "--json"]);
             let sessions: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
             assert_eq!(sessions.len(), usize::from(recorded), "{option} {variable:?} {file}");
         }

@@ -81,6 +81,12 @@ impl TestCli {
         self.run_registry(test_registry(), args)
     }
 
+    /// Runs a command with the state folder `state` in the current folder.
+    pub(super) fn run_with_state(&self, args: &[&str]) -> CliOutput {
+        let state = self.folder.path().join("state");
+        self.run(&[args, &["--state-dir", state.to_str().unwrap()]].concat())
+    }
+
     pub(super) fn run_registry(&self, registry: Registry, args: &[&str]) -> CliOutput {
         self.run_app(&App::new(registry), args)
     }

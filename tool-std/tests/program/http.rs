@@ -11,11 +11,11 @@ use serde_json::json;
 use super::*;
 
 /// A project with the state of its user beside it.
-struct Project {
+struct ProjectFolder {
     folder: tempfile::TempDir,
 }
 
-impl Project {
+impl ProjectFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("there is room");
         fs::create_dir(folder.path().join("project")).expect("there is room");
@@ -53,7 +53,7 @@ impl Project {
         out(&made).trim().to_owned()
     }
 
-    fn serve(&self) -> Server {
+    fn serve(&self) -> ServerProcess {
         let mut child = self
             .command(&["serve", "http", "127.0.0.1:0"])
             .stdout(Stdio::null())
@@ -75,12 +75,12 @@ impl Project {
             token = path.map(|path| fs::read_to_string(path).expect("the token").trim().to_owned());
         }
         let address = address.expect("an address");
-        Server { child, address, token: token.expect("a token"), _said: said }
+        ServerProcess { child, address, token: token.expect("a token"), _said: said }
     }
 }
 
 /// The program while it serves.
-struct Server {
+struct ServerProcess {
     child: Child,
     address: String,
     token: String,
@@ -88,14 +88,14 @@ struct Server {
     _said: BufReader<ChildStderr>,
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Server {
+impl ServerProcess {
     /// Sends a request; returns the status and the body.
     fn send(&self, token: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).expect("the server listens");
@@ -137,7 +137,7 @@ impl Server {
 // The main job: list the tools, read a file, and approve an edit after its diff was shown.
 #[test]
 fn a_person_approves_an_edit_after_its_diff() {
-    let project = Project::new();
+    let project = ProjectFolder::new();
     let person = project.token(&["--scope", "approvals"]);
     let server = project.serve();
     let (status, list) = server.get(&server.token, "/v1/tools");
@@ -173,7 +173,7 @@ fn a_person_approves_an_edit_after_its_diff() {
 // Without a token that approves, a call that would be asked about is denied at once, and says why.
 #[test]
 fn a_server_without_approvers_denies() {
-    let project = Project::new();
+    let project = ProjectFolder::new();
     let server = project.serve();
     let arguments = json!({ "path": "new.txt", "content": "x" });
     let (status, problem) = server.call("write_file", &arguments);
@@ -189,7 +189,7 @@ fn a_server_without_approvers_denies() {
 // A running server notices tokens that are made and revoked.
 #[test]
 fn tokens_are_made_listed_and_revoked() {
-    let project = Project::new();
+    let project = ProjectFolder::new();
     let server = project.serve();
     let listed = || json(&project.run(&["token", "list", "--json"]));
     assert_eq!(listed(), json!([]));
@@ -226,7 +226,7 @@ fn tokens_are_made_listed_and_revoked() {
 // RS1
 #[test]
 fn other_machines_need_a_chosen_token() {
-    let project = Project::new();
+    let project = ProjectFolder::new();
     let refused = project.run(&["serve", "http", "0.0.0.0:0"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(err(&refused).contains("TOOL_SDK_TOKEN"), "{}", err(&refused));
@@ -242,7 +242,7 @@ fn other_machines_need_a_chosen_token() {
 fn a_signal_shuts_the_server_down() {
     use rustix::process::{Pid, Signal, kill_process};
 
-    let project = Project::new();
+    let project = ProjectFolder::new();
     let mut server = project.serve();
     let pid = Pid::from_child(&server.child);
     kill_process(pid, Signal::TERM).expect("the server runs");

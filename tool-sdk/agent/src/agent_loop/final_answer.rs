@@ -11,57 +11,48 @@ use tool_sdk_core::{
 /// The name of the tool.
 const NAME: &str = "final_answer";
 
-/// What an agent ends with.
-#[derive(Clone, Debug)]
+/// What a run of an agent ends with: the tool of this run, which is removed at its end, and the value
+/// that the model gave it.
 pub(super) struct FinalAnswer {
-    schema: Schema,
+    pipeline: Pipeline,
+    audience: ToolAudience,
     value: Arc<Mutex<Option<Value>>>,
 }
 
-/// The tool of one run; it is removed at the end.
-pub(super) struct AddedTool {
-    pipeline: Pipeline,
-    audience: ToolAudience,
-}
-
-impl Drop for AddedTool {
+impl Drop for FinalAnswer {
     fn drop(&mut self) {
         self.pipeline.toolset().remove_for(&self.audience, NAME);
     }
 }
 
 impl FinalAnswer {
-    pub(super) fn new(schema: Schema) -> Self {
-        Self { schema, value: Arc::default() }
-    }
-
     /// Adds the tool for this session only.
-    pub(super) fn add_to(
-        &self,
+    pub(super) fn add_tool(
+        schema: &Schema,
         pipeline: &Pipeline,
         session: &Session,
-    ) -> Result<AddedTool, RegistryError> {
+    ) -> Result<Self, RegistryError> {
         let mut definition = Definition::new(
             ToolName::from_static(NAME),
             "Gives the final answer. Call it once, when the work is done; the arguments are the answer.",
-            self.schema.clone(),
+            schema.clone(),
         );
         definition.risk = Risk::new(RiskClass::Read);
-        let value = Arc::clone(&self.value);
+        let value: Arc<Mutex<Option<Value>>> = Arc::default();
+        let given = Arc::clone(&value);
         let tool = DynamicTool::new(definition, move |arguments: Value, _: Context| {
-            *value.lock().unwrap_or_else(PoisonError::into_inner) = Some(arguments);
+            *given.lock().unwrap_or_else(PoisonError::into_inner) = Some(arguments);
             async { "The answer is taken." }
         });
         let audience = ToolAudience::session(session);
         pipeline.toolset().add_for(audience.clone(), tool)?;
-        Ok(AddedTool { pipeline: pipeline.clone(), audience })
+        Ok(Self { pipeline: pipeline.clone(), audience, value })
     }
 
     pub(super) fn take_value(&self) -> Option<Value> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(super) fn reminder(&self) -> String {
-        format!("Call the tool `{NAME}` with the final answer.")
-    }
+    /// What a model is told that ends its turn without the tool.
+    pub(super) const REMINDER: &str = "Call the tool `final_answer` with the final answer.";
 }

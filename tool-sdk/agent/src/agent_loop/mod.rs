@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::provider::{CallAnswer, MessageDelta, ModelApi, ModelMessage, StopReason};
 use tool_sdk_core::{
-    Batch, Call, ClientKind, ErrorKind, Pipeline, Session, ToolError, ToolsetView, provider,
+    Batch, Call, ClientKind, ErrorKind, Pipeline, Schema, Session, ToolError, ToolsetView, provider,
 };
 
 pub use self::compaction::CompactionPolicy;
@@ -100,7 +100,7 @@ pub struct AgentLoop {
     steering: SteeringQueue,
     hooks: Vec<Arc<dyn DynAgentHook>>,
     observer: Option<Observer>,
-    final_answer: Option<FinalAnswer>,
+    output_schema: Option<Schema>,
     parses_text_calls: bool,
 }
 
@@ -129,7 +129,7 @@ impl AgentLoop {
             steering: SteeringQueue::default(),
             hooks: Vec::new(),
             observer: None,
-            final_answer: None,
+            output_schema: None,
             parses_text_calls: false,
         }
     }
@@ -199,8 +199,8 @@ impl AgentLoop {
 
     /// Makes the agent end with a value of this schema, an object: the model gets one more tool, and
     /// the run is finished when a call of it fits. The value is [`AgentOutcome::structured`].
-    pub fn with_output_schema(mut self, schema: tool_sdk_core::Schema) -> Self {
-        self.final_answer = Some(FinalAnswer::new(schema));
+    pub fn with_output_schema(mut self, schema: Schema) -> Self {
+        self.output_schema = Some(schema);
         self
     }
 
@@ -226,12 +226,11 @@ impl AgentLoop {
             .with_client(ClientKind::Agent)
             .with_model(self.model.name())
             .with_cancel(cancel.clone());
-        let _final_answer =
-            match self.final_answer.as_ref().map(|it| it.add_to(&self.pipeline, &session)) {
-                Some(Err(error)) => return AgentOutcome::failed_to_start(error.to_string()),
-                Some(Ok(added)) => Some(added),
-                None => None,
-            };
+        let add_tool = |schema| FinalAnswer::add_tool(schema, &self.pipeline, &session);
+        let final_answer = match self.output_schema.as_ref().map(add_tool).transpose() {
+            Ok(added) => added,
+            Err(error) => return AgentOutcome::failed_to_start(error.to_string()),
+        };
         if self.price.is_none() && self.budget.limits_cost() {
             let warning = format!(
                 "the price of the model `{}` is unknown, so the limit on cost has no effect",
@@ -240,6 +239,7 @@ impl AgentLoop {
             self.report_event(&AgentEvent::Warning(&warning));
         }
         let mut run = self.begin_run(session, transcript, cancel);
+        run.final_answer = final_answer;
         let stop = run.run_turns().await;
         run.finish_run(stop)
     }
@@ -277,6 +277,7 @@ impl AgentLoop {
             transcript,
             cancel,
             outcome,
+            final_answer: None,
             continuations: 0,
             poor_compactions: 0,
         }
@@ -296,6 +297,8 @@ struct AgentRun<'a> {
     transcript: &'a mut Transcript,
     cancel: &'a CancellationToken,
     outcome: AgentOutcome,
+    /// The tool for the final answer, if the run ends with one.
+    final_answer: Option<FinalAnswer>,
     /// How often in a row the model had ended its turn and had to go on.
     continuations: u32,
     /// How many compactions in a row freed little.
@@ -493,8 +496,8 @@ impl AgentRun<'_> {
         if !self.agent.steering.is_empty() {
             return None;
         }
-        if let Some(wanted) = &self.agent.final_answer {
-            return self.continue_with(&wanted.reminder());
+        if self.final_answer.is_some() {
+            return self.continue_with(FinalAnswer::REMINDER);
         }
         for hook in &self.agent.hooks {
             if let StopDecision::Continue(text) = hook.stop(self.transcript).await {
@@ -538,7 +541,7 @@ impl AgentRun<'_> {
         let session = self.session.clone().with_messages(self.transcript.to_messages());
         let outcomes = Batch::new(&self.agent.pipeline).run(&session, calls).await;
         let halted = outcomes.iter().find_map(|outcome| outcome.halt_reason()).map(str::to_owned);
-        let final_answer = self.agent.final_answer.as_ref().and_then(FinalAnswer::take_value);
+        let final_answer = self.final_answer.as_ref().and_then(FinalAnswer::take_value);
         let mut answers: Vec<CallAnswer> = outcomes
             .iter()
             .zip(&names)

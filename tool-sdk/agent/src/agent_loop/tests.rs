@@ -285,6 +285,27 @@ async fn a_final_answer_fits_its_schema() {
     assert!(view.get("final_answer").is_none(), "the tool goes with its run");
 }
 
+// One agent may answer several sessions at the same time.
+#[tokio::test]
+async fn a_final_answer_belongs_to_its_run() {
+    let schema = Schema::from_value(json!({
+        "type": "object", "properties": { "sum": { "type": "integer" } },
+    }));
+    let pipeline = pipeline();
+    let agent = AgentLoop::new(pipeline, ScriptedModel::new()).with_output_schema(schema.unwrap());
+    let run_with = async |session: &str, sum: i64| {
+        let model = ScriptedModel::new()
+            .calls(&[("c1", "add", json!({ "a": sum, "b": 0 }))])
+            .calls(&[("c2", "final_answer", json!({ "sum": sum }))]);
+        let agent = AgentLoop { model: Arc::new(model), ..agent.clone() };
+        let mut transcript = Transcript::from_user("Go.");
+        let cancel = CancellationToken::new();
+        agent.run(&Session::new(session), &mut transcript, &cancel).await.structured
+    };
+    let (one, two) = tokio::join!(run_with("one", 1), run_with("two", 2));
+    assert_eq!((one, two), (Some(json!({ "sum": 1 })), Some(json!({ "sum": 2 }))));
+}
+
 // A message that broke off is requested again; its calls never run.
 #[tokio::test]
 async fn a_broken_message_is_requested_again() {

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -12,6 +13,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Body, RequestBuilder, Response, Url};
 use serde_json::Value;
 use sse_stream::SseStream;
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tool_sdk_core::provider::{
     MessageAccumulator, MessageDelta, ModelApi, ModelMessage, StopReason,
@@ -48,6 +50,8 @@ pub struct ProviderClient {
     model: String,
     base_url: Url,
     key: Option<ApiKey>,
+    /// The key once it was read; a command may ask for a password.
+    read_key: Arc<OnceCell<String>>,
     headers: HeaderMap,
     retry: RetryPolicy,
     first_byte_timeout: Duration,
@@ -85,6 +89,7 @@ impl ProviderClient {
             http: build_http_client(&base_url)?,
             base_url,
             key: None,
+            read_key: Arc::default(),
             headers: HeaderMap::new(),
             retry: RetryPolicy::default(),
             first_byte_timeout: Duration::from_secs(180),
@@ -104,9 +109,10 @@ impl ProviderClient {
         Ok(self)
     }
 
-    /// Sets the key, which is read before each request.
+    /// Sets the key, which is read before the first request.
     pub fn with_key(mut self, key: ApiKey) -> Self {
         self.key = Some(key);
+        self.read_key = Arc::default();
         self
     }
 
@@ -180,16 +186,16 @@ impl ProviderClient {
             request = request.header("anthropic-version", "2023-06-01");
         }
         let Some(key) = &self.key else { return Ok(request) };
-        let key = key
-            .read()
-            .await
-            .map_err(|error| ModelError::new(ModelErrorKind::Unauthorized, error.to_string()))?;
+        let key =
+            self.read_key.get_or_try_init(|| key.read()).await.map_err(|error| {
+                ModelError::new(ModelErrorKind::Unauthorized, error.to_string())
+            })?;
         let (name, value) = match self.api {
             ModelApi::OpenAiChat | ModelApi::OpenAiResponses => {
                 ("authorization", format!("Bearer {key}"))
             }
-            ModelApi::Anthropic => ("x-api-key", key),
-            ModelApi::Gemini | ModelApi::GeminiGenerate => ("x-goog-api-key", key),
+            ModelApi::Anthropic => ("x-api-key", key.clone()),
+            ModelApi::Gemini | ModelApi::GeminiGenerate => ("x-goog-api-key", key.clone()),
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| {
             ModelError::new(ModelErrorKind::Unauthorized, "the API key is not valid in HTTP")

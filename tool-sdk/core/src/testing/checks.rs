@@ -112,7 +112,12 @@ impl ToolChecks {
     #[track_caller]
     pub fn run(&self, registry: &Registry) {
         let findings = self.findings(registry);
-        assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+        assert!(
+            findings.is_empty(),
+            "the tools have findings ({}):\n{}",
+            findings.len(),
+            findings.join("\n")
+        );
     }
 }
 

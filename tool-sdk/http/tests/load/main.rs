@@ -103,12 +103,12 @@ async fn metric(address: &str, name: &str) -> usize {
 }
 
 /// Follows events, and reads none of them before the load has ended.
-struct Follower {
+struct EventFollower {
     body: Incoming,
     _client: Client,
 }
 
-impl Follower {
+impl EventFollower {
     async fn start(address: &str) -> Self {
         let mut client = Client::connect(address).await;
         let response = client.send("GET", "/v1/events", String::new()).await;
@@ -179,7 +179,7 @@ async fn followers_that_do_not_read_disturb_no_call() {
 
     let mut followers = Vec::new();
     for _ in 0..FOLLOWERS {
-        followers.push(Follower::start(&address).await);
+        followers.push(EventFollower::start(&address).await);
     }
     assert_eq!(metric(&address, "tool_event_subscribers").await, FOLLOWERS);
     let total = make_calls(&address, seconds).await;

@@ -13,7 +13,7 @@ use super::*;
 
 /// A server whose only resource and prompts change when the test says so.
 #[derive(Clone)]
-struct Newspaper {
+struct NewspaperProvider {
     updates: broadcast::Sender<String>,
     lists: broadcast::Sender<()>,
     /// What was started and stopped.
@@ -21,7 +21,7 @@ struct Newspaper {
     changed: Arc<Notify>,
 }
 
-impl Newspaper {
+impl NewspaperProvider {
     fn new() -> Self {
         let (updates, lists) = (broadcast::channel(8).0, broadcast::channel(8).0);
         Self { updates, lists, watched: Arc::default(), changed: Arc::default() }
@@ -39,7 +39,7 @@ impl Newspaper {
     }
 }
 
-impl ResourceProvider for Newspaper {
+impl ResourceProvider for NewspaperProvider {
     async fn list(&self) -> Vec<ResourceDefinition> {
         vec![ResourceDefinition::new("news://today", "today")]
     }
@@ -65,7 +65,7 @@ impl ResourceProvider for Newspaper {
     }
 }
 
-impl PromptProvider for Newspaper {
+impl PromptProvider for NewspaperProvider {
     async fn list(&self) -> Vec<PromptDefinition> {
         vec![PromptDefinition::new("summary", "Sum it up.")]
     }
@@ -85,7 +85,7 @@ impl PromptProvider for Newspaper {
 }
 
 /// Returns a server that passes on what the newspaper's server has.
-async fn passing_server(news: &Newspaper) -> (Server, ServerManager) {
+async fn passing_server(news: &NewspaperProvider) -> (Server, ServerManager) {
     let origin = server().with_resources(news.clone()).with_prompts(news.clone());
     let pipeline = Pipeline::new(Registry::default());
     let servers = ServerManager::for_pipeline(&pipeline);
@@ -111,7 +111,7 @@ const PASSED: &str = "mcp://news/news://today";
 
 #[tokio::test]
 async fn a_legacy_client_hears_of_resources_of_another_server() {
-    let news = Newspaper::new();
+    let news = NewspaperProvider::new();
     let (server, _servers) = passing_server(&news).await;
     let mut peer = Peer::legacy(&server, json!({})).await;
     let subscribed = peer.request("resources/subscribe", json!({ "uri": PASSED })).await;
@@ -126,7 +126,7 @@ async fn a_legacy_client_hears_of_resources_of_another_server() {
 
 #[tokio::test]
 async fn a_legacy_client_hears_of_lists_of_another_server() {
-    let news = Newspaper::new();
+    let news = NewspaperProvider::new();
     let (server, _servers) = passing_server(&news).await;
     let mut peer = Peer::legacy(&server, json!({})).await;
     peer.request("ping", json!({})).await;
@@ -137,7 +137,7 @@ async fn a_legacy_client_hears_of_lists_of_another_server() {
 
 #[tokio::test]
 async fn a_modern_client_hears_of_what_it_listens_to() {
-    let news = Newspaper::new();
+    let news = NewspaperProvider::new();
     let (server, _servers) = passing_server(&news).await;
     let mut peer = Peer::modern(&server, json!({}));
     let wanted = json!({
