@@ -254,7 +254,7 @@ async fn a_planted_secret_is_seen_nowhere() {
     }
 }
 
-// F154: a model that knows a secret cannot pass it on to a tool, whatever its spelling.
+// F154: a model that knows a secret cannot pass it on to a tool, in any spelling.
 #[tokio::test]
 async fn arguments_with_a_secret_are_refused() {
     let escaped: String = SECRET.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();

@@ -1,4 +1,4 @@
-//! SecretFiles that rules keep from being read cannot be read by a command, whatever it computes.
+//! Files that deny rules keep from being read cannot be read by any command in the sandbox.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -154,8 +154,8 @@ async fn closes_connections_whose_head_or_body_does_not_arrive() {
     assert!(answer.contains(" 408 ") && answer.contains("10 seconds"), "{answer}");
 }
 
-// Whatever a proxy in front takes for the end of a request: what comes behind it is a request of its
-// own, with its own checks, or none.
+// A proxy in front may see the end of a request elsewhere. The server treats the bytes behind its own end as
+// a request of their own with its own checks, or refuses both.
 #[tokio::test]
 async fn a_smuggled_request_runs_nothing() {
     let server = TestServer::start().await;

@@ -21,7 +21,7 @@ async fn lists_complete_definitions() {
     assert_eq!(unknown["suggestion"], "did you mean `add`?");
 }
 
-// Whatever refuses a request, a handler, an extractor, a route or a check before all of them.
+// A handler, an extractor, a route and the checks before them refuse requests in the same form.
 #[tokio::test]
 async fn every_refusal_is_a_problem_document() {
     let server = TestServer::start().await;
