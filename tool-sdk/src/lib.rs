@@ -158,6 +158,9 @@ pub use tool_sdk_core::{
     Json, Outcome, Output, Pipeline, Principal, Registry, RegistryBuilder, Session, State, Tool,
     ToolError, Toolset,
 };
+#[cfg(feature = "frontmatter")]
+#[doc(inline)]
+pub use tool_sdk_core::{Frontmatter, InvalidFrontmatter};
 pub use tool_sdk_core::{link, tools};
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};
@@ -226,7 +229,8 @@ pub mod permission {
         ApprovalResponseError, ApprovalSender, Approver, CheckOutcome, Decision, DecisionSource,
         Fingerprint, Grant, GrantScope, GrantSource, GrantStore, Grantee, InvalidMode, InvalidRule,
         Mode, Pattern, PendingRequest, PrivateFileError, Rule, RuleConfig, RuleScope, RulesConfig,
-        Ruleset, ScriptedApprover, StoredGrant, StoredGrants, approval_channel,
+        Ruleset, ScriptedApprover, StoredGrant, StoredGrants, TrustedFolder, TrustedFolders,
+        approval_channel,
     };
 }
 

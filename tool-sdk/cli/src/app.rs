@@ -23,7 +23,7 @@ use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
 use super::{
     Io, approvals, args, batch, call, chat, check, doctor, exit, filters, list, mcp, rules, schema,
-    secrets, serve, setup, shell_files, show, style, usage_hints,
+    secrets, serve, setup, shell_files, show, style, trust, usage_hints,
 };
 
 /// How long the program waits at its end for file changes in progress.
@@ -271,6 +271,7 @@ impl App {
             }
             Some(("approvals", sub)) => approvals::run(settings, sub, io),
             Some(("secrets", sub)) => secrets::run(settings, sub, io),
+            Some(("trust", sub)) => trust::run(settings, sub, io),
             Some(("rules", sub)) => rules::run(&self.build_toolset(settings)?, sub, io),
             Some(("doctor", sub)) => doctor::run(settings, sub, io),
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),

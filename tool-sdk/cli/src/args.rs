@@ -16,7 +16,7 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{chat, mcp, rules, schema, secrets, serve, settings, setup, shell_files, style};
+use super::{chat, mcp, rules, schema, secrets, serve, settings, setup, shell_files, style, trust};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
@@ -119,6 +119,7 @@ pub(super) fn program_command(program: &str) -> Command {
                 approvals_command(),
                 rules::build_command(),
                 secrets::build_command(),
+                trust::build_command(),
                 doctor_command(),
             ])
             .subcommands(mcp::build_command(program))

@@ -30,6 +30,7 @@
 //!   state   show [--json] | backup FILE | export | prune --older-than TIME
 //!   sessions  list [--json] | show ID [--json] | export ID
 //!   memory  list [WORDS] [--json] | import DIR | export DIR
+//!   trust   [DIR] | list [--json] | remove [DIR]
 //!   setup   CLIENT [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL
@@ -128,6 +129,7 @@ mod token;
 #[cfg(feature = "http")]
 mod token_file;
 mod tool_args;
+mod trust;
 #[cfg(unix)]
 mod tty;
 mod usage_hints;

@@ -316,7 +316,7 @@ mod tests {
         setting.write_text("notes/c.md", "");
         let ran = setting.run_with_state(&["memory", "import", "notes"]);
         assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("b.md: line 2: `world` is not a scope"), "{}", ran.err);
+        assert!(ran.err.contains("b.md: line 2: unknown variant `world`"), "{}", ran.err);
         assert!(ran.err.contains("c.md: it has no text below the frontmatter"), "{}", ran.err);
         let ran = setting.run_with_state(&["memory", "list"]);
         assert_eq!((&*ran.out, &*ran.err), ("", "no notes are kept\n"));

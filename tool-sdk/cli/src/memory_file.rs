@@ -1,27 +1,26 @@
 //! A note as a Markdown file with frontmatter, as it is exported and imported.
 //!
-//! The frontmatter is a small part of YAML: `key: value` with plain or quoted values, and lists in
-//! brackets or line by line. Values are written with double quotes, which YAML and JSON share.
-//! Unknown keys are skipped, so that notes of other programs can be imported.
+//! Values are written with double quotes, which YAML and JSON share. Unknown fields are skipped, so
+//! that notes of other programs can be imported.
 //!
 //! **Invariant:** a file that is read back gives the note that was written.
 
 use std::collections::BTreeSet;
 
-use tool_sdk_core::{MemoryNote, NoteDraft};
+use serde::Deserialize;
+use tool_sdk_core::{Frontmatter, MemoryCategory, MemoryNote, MemoryScope, NoteDraft};
 
 /// What encloses the frontmatter.
 const FENCE: &str = "---";
 
 /// Formats a note as a file.
 pub(super) fn format_note(note: &MemoryNote) -> String {
-    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-    let tags: Vec<String> = note.tags.iter().map(|tag| quoted(tag)).collect();
+    let tags: Vec<String> = note.tags.iter().map(|tag| quote_scalar(tag)).collect();
     format!(
         "{FENCE}\nid: {}\ntitle: {}\ncategory: {}\nscope: {}\ntags: [{}]\nversion: {}\n\
          created_at: {}\nupdated_at: {}\n{FENCE}\n\n{}\n",
         note.id,
-        quoted(&note.title),
+        quote_scalar(&note.title),
         note.category,
         note.scope,
         tags.join(", "),
@@ -32,102 +31,51 @@ pub(super) fn format_note(note: &MemoryNote) -> String {
     )
 }
 
+/// Writes a text in double quotes. Characters that JSON has raw and YAML forbids are escaped.
+fn quote_scalar(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    quoted.chars().fold(String::with_capacity(quoted.len()), |mut escaped, c| {
+        match u32::from(c) {
+            code @ (0x7f..=0x9f | 0x2028 | 0x2029 | 0xfeff | 0xfffe | 0xffff) => {
+                escaped.push_str(&format!("\\u{code:04x}"));
+            }
+            _ => escaped.push(c),
+        }
+        escaped
+    })
+}
+
+/// The fields that a note is made of.
+#[derive(Deserialize)]
+#[serde(default)]
+struct NoteFields {
+    id: Option<String>,
+    title: String,
+    category: MemoryCategory,
+    scope: MemoryScope,
+    tags: BTreeSet<String>,
+}
+
+impl Default for NoteFields {
+    fn default() -> Self {
+        let NoteDraft { id, title, category, scope, tags, .. } = NoteDraft::new("");
+        Self { id, title, category, scope, tags }
+    }
+}
+
 /// Parses a file. The error names the line and what it must be.
 pub(super) fn parse_note(text: &str) -> Result<NoteDraft, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-    let Some((head, body)) = split_frontmatter(&text)? else {
-        return Ok(NoteDraft::new(text.trim_end().to_owned()));
+    let parsed = Frontmatter::<NoteFields>::parse(text).map_err(|error| error.to_string())?;
+    let Some(Frontmatter { fields, body, .. }) = parsed else {
+        return Ok(NoteDraft::new(text.trim_start_matches('\u{feff}').trim_end()));
     };
-    let mut draft = NoteDraft::new(body.trim_start_matches('\n').trim_end().to_owned());
-    let mut lines = head.lines().enumerate().peekable();
-    while let Some((number, line)) = lines.next() {
-        let wrong = |why: String| format!("line {}: {why}", number + 2);
-        let is_nested = line.starts_with([' ', '\t', '-', '#']);
-        let Some((key, value)) = line.split_once(':').filter(|_| !is_nested) else { continue };
-        let value = value.trim();
-        match key.trim() {
-            "id" => draft.id = Some(parse_scalar(value).map_err(wrong)?),
-            "title" => draft.title = parse_scalar(value).map_err(wrong)?,
-            "category" => {
-                draft.category = parse_scalar(value).and_then(|it| it.parse()).map_err(wrong)?
-            }
-            "scope" => {
-                draft.scope = parse_scalar(value).and_then(|it| it.parse()).map_err(wrong)?
-            }
-            "tags" if value.is_empty() => {
-                while let Some((_, item)) =
-                    lines.next_if(|(_, line)| line.trim_start().starts_with("- "))
-                {
-                    let item = item.trim_start().trim_start_matches("- ").trim();
-                    draft.tags.insert(parse_scalar(item).map_err(wrong)?);
-                }
-            }
-            "tags" => draft.tags = parse_list(value).map_err(wrong)?,
-            _ => {}
-        }
-    }
+    let mut draft = NoteDraft::new(body.trim_end());
+    draft.id = fields.id;
+    draft.title = fields.title;
+    draft.category = fields.category;
+    draft.scope = fields.scope;
+    draft.tags = fields.tags;
     Ok(draft)
-}
-
-/// Splits the text into frontmatter and body; `None` without frontmatter.
-fn split_frontmatter(text: &str) -> Result<Option<(&str, &str)>, String> {
-    let Some(rest) = text.strip_prefix("---\n") else { return Ok(None) };
-    if let Some(body) = rest.strip_prefix("---\n") {
-        return Ok(Some(("", body)));
-    }
-    let end = rest
-        .find("\n---\n")
-        .or_else(|| rest.ends_with("\n---").then(|| rest.len() - "\n---".len()));
-    let Some(end) = end else {
-        return Err("line 1: the frontmatter has no end; add `---`".to_owned());
-    };
-    Ok(Some((&rest[..end], rest[end + "\n---".len()..].trim_start_matches('\n'))))
-}
-
-/// Parses a plain or quoted value.
-fn parse_scalar(value: &str) -> Result<String, String> {
-    if value.starts_with('"') {
-        return serde_json::from_str(value)
-            .map_err(|_| format!("`{}` is not a text in double quotes", value.escape_debug()));
-    }
-    if let Some(rest) = value.strip_prefix('\'') {
-        let inner = rest.strip_suffix('\'');
-        let inner =
-            inner.ok_or_else(|| format!("`{}` has no closing quote", value.escape_debug()))?;
-        return Ok(inner.replace("''", "'"));
-    }
-    if value.starts_with(['|', '>', '&', '*', '{']) {
-        return Err(format!("`{}` must be a text on one line", value.escape_debug()));
-    }
-    Ok(value.split(" #").next().unwrap_or_default().trim_end().to_owned())
-}
-
-/// Parses `[a, "b, c"]`.
-fn parse_list(value: &str) -> Result<BTreeSet<String>, String> {
-    let inner = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let inner =
-        inner.ok_or_else(|| format!("`{}` must be a list such as [a, b]", value.escape_debug()))?;
-    split_items(inner).into_iter().map(|item| parse_scalar(item.trim())).collect()
-}
-
-/// Splits at commas that are not in double quotes.
-fn split_items(text: &str) -> Vec<&str> {
-    let (mut items, mut start, mut is_quoted, mut is_escaped) = (Vec::new(), 0, false, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => {
-                items.push(&text[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    items.push(&text[start..]);
-    items.retain(|item| !item.trim().is_empty());
-    items
 }
 
 #[cfg(test)]
@@ -180,12 +128,11 @@ mod tests {
     #[test]
     fn a_mistake_has_its_line() {
         for (text, wrong) in [
-            ("---\ntitle: x\n", "line 1: the frontmatter has no end; add `---`"),
-            ("---\ntitle: x\ncategory: idea\n---\n", "line 3: `idea` is not a category; it must"),
-            ("---\nscope: world\n---\n", "line 2: `world` is not a scope; it must"),
-            ("---\ntags: a, b\n---\n", "line 2: `a, b` must be a list such as [a, b]"),
-            ("---\ntitle: |\n  x\n---\n", "line 2: `|` must be a text on one line"),
-            ("---\ntitle: \"x\n---\n", "line 2: `\\\"x` is not a text in double quotes"),
+            ("---\ntitle: x\n", "the line `---` that ends the frontmatter is missing"),
+            ("---\ntitle: x\ncategory: idea\n---\n", "line 3: unknown variant `idea`"),
+            ("---\nscope: world\n---\n", "line 2: unknown variant `world`"),
+            ("---\ntags: a, b\n---\n", "line 2: "),
+            ("---\ntitle: [a]\n---\n", "line 2: "),
         ] {
             let error = parse_note(text).unwrap_err();
             assert!(error.starts_with(wrong), "{text}: {error}");

@@ -15,6 +15,8 @@ mod content;
 mod context;
 mod error;
 mod event;
+#[cfg(feature = "frontmatter")]
+mod frontmatter;
 mod hook;
 mod ledger;
 mod loop_guard;
@@ -45,6 +47,7 @@ pub mod testing;
 mod tool;
 mod toolset;
 mod truncate;
+mod trusted_folders;
 
 #[doc(hidden)]
 pub mod __private;
@@ -66,6 +69,8 @@ pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{
     Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
 };
+#[cfg(feature = "frontmatter")]
+pub use self::frontmatter::{Frontmatter, InvalidFrontmatter};
 pub use self::hook::{Hook, HookContext, HookDecision, HookPriority, HookRun, OnError};
 pub use self::ledger::{
     Ledger, LedgerEntry, LedgerLimits, MutationLoop, MutationPhase, MutationTransaction,
@@ -121,6 +126,7 @@ pub use self::toolset::{
     AgentProfile, ModelProfile, ToolAudience, Toolset, ToolsetView, UnknownVariant, VariantGroup,
 };
 pub use self::truncate::{Budget, FittedText, InvalidBudget, outputs_folder, prepare_outputs};
+pub use self::trusted_folders::{TrustedFolder, TrustedFolders};
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

@@ -16,7 +16,7 @@ use tool_sdk_core::{ToolError, internal::spell_hidden};
 use super::client_entries::{ImportedServer, SkippedServer, TranslationContext, translate_server};
 use super::config_edit::ConfigDocument;
 use crate::exit::{CommandError, DENIED, Result};
-use crate::settings::{PromptMode, Settings};
+use crate::settings::Settings;
 use crate::setup::{ClientFileFormat, ClientProgram, HostSystem, parse_json};
 use crate::{Io, style};
 
@@ -199,12 +199,5 @@ fn print_table(new: &[ImportedServer], skipped: &[SkippedServer], io: &mut Io<'_
 
 fn confirm_import(settings: &Settings, count: usize, io: &Io<'_>) -> Result<bool> {
     let question = format!("import these {count} servers? Their programs run as you [y/N] ");
-    match (settings.prompt_mode, &io.console) {
-        (PromptMode::AssumeYes, _) => Ok(true),
-        (PromptMode::Terminal, Some(console)) => {
-            let answer = console.prompt(&question, &|| true)?;
-            Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
-        }
-        _ => Ok(false),
-    }
+    settings.confirm(&question, io)
 }

@@ -191,6 +191,19 @@ impl Settings {
         })
     }
 
+    /// Asks the user a question that `y` answers with yes. Without a terminal the answer is no,
+    /// unless the settings answer every question with yes.
+    pub(super) fn confirm(&self, question: &str, io: &Io<'_>) -> Result<bool> {
+        match (self.prompt_mode, &io.console) {
+            (PromptMode::AssumeYes, _) => Ok(true),
+            (PromptMode::Terminal, Some(console)) => {
+                let answer = console.prompt(question, &|| true)?;
+                Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Returns the workspace with the journal of its transactions in the state folder.
     pub(super) fn workspace_with_journal(&self) -> Workspace {
         match &self.state_dir {

@@ -22,6 +22,7 @@ pub(crate) use self::index::GrantIndex;
 pub(crate) use self::session::SessionGrants;
 pub use self::store::{GrantStore, StoredGrants};
 pub use self::stored_grant::{GrantSource, StoredGrant};
+pub(crate) use self::workspace_identity::{FolderIdentity, WorkspaceIdentity};
 
 use crate::private_file::PrivateFileError;
 

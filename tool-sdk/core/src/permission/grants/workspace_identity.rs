@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 /// The path alone is not enough: a grant in one checkout must not hold for another one that is put
 /// in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WorkspaceIdentity {
+pub(crate) struct WorkspaceIdentity {
     /// The path, without links.
-    pub(super) path: PathBuf,
-    pub(super) folder: FolderIdentity,
+    pub(crate) path: PathBuf,
+    pub(crate) folder: FolderIdentity,
 }
 
 impl WorkspaceIdentity {
     /// Returns the identity of the folder at `path`, if there is one.
-    pub(super) fn from_path(path: &Path) -> Option<Self> {
+    pub(crate) fn from_path(path: &Path) -> Option<Self> {
         let path = path.canonicalize().ok()?;
         let folder = FolderIdentity::from_metadata(&path.metadata().ok()?);
         Some(Self { path, folder })
@@ -29,7 +29,7 @@ impl WorkspaceIdentity {
 /// Tells a folder from another one that later has the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FolderIdentity {
+pub(crate) struct FolderIdentity {
     device: u64,
     inode: u64,
     /// The creation time, where it is known: inode numbers are reused.
@@ -37,7 +37,7 @@ pub(super) struct FolderIdentity {
 }
 
 impl FolderIdentity {
-    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         let born = metadata.created().ok().and_then(nanos_since_epoch);
         #[cfg(unix)]
         let (device, inode) = {
@@ -52,7 +52,7 @@ impl FolderIdentity {
 
 #[cfg(test)]
 impl FolderIdentity {
-    pub(super) const fn with_inode(inode: u64) -> Self {
+    pub(crate) const fn with_inode(inode: u64) -> Self {
         Self { device: 0, inode, born: None }
     }
 }
