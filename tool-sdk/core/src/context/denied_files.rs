@@ -67,6 +67,16 @@ impl DeniedFiles {
         Self::new(patterns.into_iter().map(Into::into).collect(), judge)
     }
 
+    /// Denies what either of the two denies.
+    pub(crate) fn merged_with(mut self, other: Self) -> Self {
+        let judges: Vec<_> = self.judge.take().into_iter().chain(other.judge).collect();
+        self.patterns.extend(other.patterns);
+        match judges.len() {
+            0 => self,
+            _ => Self::new(self.patterns, judges),
+        }
+    }
+
     /// Returns whether no rule denies a file.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -92,6 +102,17 @@ impl DeniedFiles {
     #[must_use]
     pub fn denies_all_in(&self, asked: &str, absolute: &Path) -> bool {
         self.judge.as_ref().is_some_and(|judge| judge.denies_all_in(asked, absolute))
+    }
+}
+
+/// Denies what one of the judges denies.
+impl DenialJudge for Vec<Arc<dyn DenialJudge>> {
+    fn denies(&self, asked: &str, absolute: &Path) -> bool {
+        self.iter().any(|judge| judge.denies(asked, absolute))
+    }
+
+    fn denies_all_in(&self, asked: &str, absolute: &Path) -> bool {
+        self.iter().any(|judge| judge.denies_all_in(asked, absolute))
     }
 }
 

@@ -381,6 +381,12 @@ impl Session {
         self.0.has_stateless_calls
     }
 
+    /// Returns the session without an agent, for decisions that leave the agent's rules out.
+    pub(crate) fn without_agent(mut self) -> Self {
+        Arc::make_mut(&mut self.inner_mut().ids).agent = None;
+        self
+    }
+
     /// Returns whether several clients share the server.
     #[doc(hidden)]
     pub fn has_shared_server(&self) -> bool {

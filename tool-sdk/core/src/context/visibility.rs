@@ -68,6 +68,18 @@ impl VisibilityFilter {
         Self(Some(Arc::new(judge)))
     }
 
+    /// Shows of each file what the strictest of the filters shows.
+    pub(crate) fn strictest(mut filters: Vec<Self>) -> Self {
+        filters.retain(|filter| !filter.shows_everything());
+        match filters.len() {
+            0 | 1 => filters.pop().unwrap_or(Self::SHOW_ALL),
+            _ => Self::from_named_fn(move |asked, absolute, is_named| {
+                let judged = filters.iter().map(|it| it.evaluate(asked, absolute, is_named));
+                judged.max().unwrap_or(Visibility::Hidden)
+            }),
+        }
+    }
+
     /// Returns whether nothing is left out, so that no file has to be judged.
     #[must_use]
     pub fn shows_everything(&self) -> bool {

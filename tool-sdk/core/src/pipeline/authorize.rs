@@ -15,7 +15,7 @@ use super::execute::catch_panic;
 use super::grant_lookup::GrantLookup;
 use super::invocation::{DecodedCall, Invocation};
 use super::rule_arguments::RuleArguments;
-use super::session_policy::{CallPolicy, PolicyQuestion};
+use super::session_policy::{CallPolicy, PolicyQuestion, deciding_sessions};
 use super::suggestions::suggested_patterns;
 use crate::context::Context;
 use crate::error::ToolError;
@@ -241,32 +241,36 @@ pub(super) fn evaluate_assuming(
             [] => prepared.resources(context),
             known => Some(known.to_vec()),
         };
-        let (inner, session) = (invocation.inner, invocation.session);
-        let view = inner.toolset.view_for(session);
-        let policy = match CallPolicy::new(inner, &view, session, &invocation.tool) {
-            Ok(policy) => policy,
-            Err(denied) => return denied,
-        };
-        let all_rules = policy.session_rules();
-        let given = RuleArguments::new(invocation, prepared, arguments, context, all_rules);
-        let touches_files = || subjects.iter().flatten().any(|it| it.absolute().is_some());
-        if !all_rules.is_empty() && touches_files() {
-            subjects
-                .iter_mut()
-                .flatten()
-                .for_each(|resource| resource.set_path_aliases(given.aliases()));
-        }
-        let is_dangerous = prepared.is_dangerous();
+        let inner = invocation.inner;
+        let (is_dangerous, approval_required) =
+            (prepared.is_dangerous(), prepared.approval_required(context));
         let grants = GrantLookup::new(invocation, prepared, assumptions.grants);
-        let decision = policy.decide(PolicyQuestion {
-            class: invocation.definition().risk.class,
-            resources: subjects.as_deref(),
-            arguments: &given,
-            approval_required: prepared.approval_required(context),
-            is_granted: &|resource| !is_dangerous && grants.covers(resource),
-            checks_places: true,
-            overrides,
+        let decisions = deciding_sessions(inner, invocation.session).map(|session| {
+            let view = inner.toolset.view_for(&session);
+            let policy = match CallPolicy::new(inner, &view, &session, &invocation.tool) {
+                Ok(policy) => policy,
+                Err(denied) => return denied,
+            };
+            let all_rules = policy.session_rules();
+            let given = RuleArguments::new(invocation, prepared, arguments, context, all_rules);
+            let touches_files = || subjects.iter().flatten().any(|it| it.absolute().is_some());
+            if !all_rules.is_empty() && touches_files() {
+                subjects
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|resource| resource.set_path_aliases(given.aliases()));
+            }
+            policy.decide(PolicyQuestion {
+                class: invocation.definition().risk.class,
+                resources: subjects.as_deref(),
+                arguments: &given,
+                approval_required,
+                is_granted: &|resource| !is_dangerous && grants.covers(resource),
+                checks_places: true,
+                overrides,
+            })
         });
+        let decision = decisions.reduce(Decision::strictest).unwrap_or_else(unknown_call_decision);
         *touched = subjects.unwrap_or_default();
         decision
     }));

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::inner::PipelineInner;
 use super::session_files;
-use super::session_policy::SessionPolicy;
+use super::session_policy::{SessionPolicy, deciding_sessions};
 use super::visibility::{NoArguments, rules_about_shown_files};
-use crate::context::{Context, DenialJudge, DeniedFiles};
+use crate::context::{Context, DenialJudge, DeniedFiles, Session};
 use crate::permission::{Action, Rule, Ruleset};
 use crate::tool::{PathAlias, Resource};
 
@@ -18,8 +18,16 @@ const UNLIKELY_NAMES: [&str; 3] =
 
 /// Returns the files that rules about `permission` deny.
 pub(super) fn denied_files(inner: &PipelineInner, cx: &Context, permission: &str) -> DeniedFiles {
-    let view = inner.toolset.view_for(cx.session());
-    let SessionPolicy { rules, .. } = SessionPolicy::new(&view, cx.session());
+    deciding_sessions(inner, cx.session())
+        .map(|session| session_denials(inner, &session, permission))
+        .reduce(DeniedFiles::merged_with)
+        .unwrap_or_default()
+}
+
+/// Returns the files that the policy of one of the deciding sessions denies.
+fn session_denials(inner: &PipelineInner, session: &Session, permission: &str) -> DeniedFiles {
+    let view = inner.toolset.view_for(session);
+    let SessionPolicy { rules, .. } = SessionPolicy::new(&view, session);
     let rules = rules.for_names(view.permission_names(permission));
     if !rules.rules().iter().any(is_denial) {
         return DeniedFiles::default();
@@ -27,7 +35,7 @@ pub(super) fn denied_files(inner: &PipelineInner, cx: &Context, permission: &str
     let rules = rules_about_shown_files(&rules, &inner.toolset.all_tools());
     let denials = rules.rules().iter().filter(|rule| is_denial(rule));
     let patterns = denials.map(|rule| rule.pattern.to_expanded_text()).collect();
-    let aliases = session_files::path_aliases(cx.session(), &rules);
+    let aliases = session_files::path_aliases(session, &rules);
     DeniedFiles::new(patterns, PermissionRules { rules, aliases })
 }
 

@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use super::approval::{ApprovalAnswer, PendingApproval, new_request_id};
 use super::authorize::grantee;
+use super::authorize::unknown_call_decision;
 use super::hook_observer::EventHookObserver;
 use super::inner::PipelineInner;
-use super::session_policy::{CallPolicy, PolicyQuestion, is_granted};
+use super::session_policy::{CallPolicy, PolicyQuestion, deciding_sessions, is_granted};
 use crate::audit::{self, AuditEvent, AuditRecord};
 use crate::context::{Context, InquiryFuture};
 use crate::error::ToolError;
@@ -127,24 +128,27 @@ impl PermissionRequest {
     /// Evaluates the current rules, grants and mode.
     fn decide(&self, overrides: &[PolicyOverride]) -> Decision {
         let Self { inner, cx, tool, resource } = self;
-        let view = inner.toolset.view_for(cx.session());
-        let policy = match CallPolicy::new(inner, &view, cx.session(), tool) {
-            Ok(policy) => policy,
-            Err(denied) => return denied,
-        };
         let to = grantee(tool.definition(), resource);
-        policy.decide(PolicyQuestion {
-            class: RiskClass::Execute,
-            resources: Some(std::slice::from_ref(resource)),
-            arguments: &|_: &str| None,
-            approval_required: None,
-            is_granted: &|resource| {
-                let stored = inner.stored_grants(cx.session());
-                is_granted(inner, cx.session(), stored.as_ref(), &to, resource)
-            },
-            checks_places: false,
-            overrides,
-        })
+        let stored = inner.stored_grants(cx.session());
+        let decisions = deciding_sessions(inner, cx.session()).map(|session| {
+            let view = inner.toolset.view_for(&session);
+            let policy = match CallPolicy::new(inner, &view, &session, tool) {
+                Ok(policy) => policy,
+                Err(denied) => return denied,
+            };
+            policy.decide(PolicyQuestion {
+                class: RiskClass::Execute,
+                resources: Some(std::slice::from_ref(resource)),
+                arguments: &|_: &str| None,
+                approval_required: None,
+                is_granted: &|resource| {
+                    is_granted(inner, cx.session(), stored.as_ref(), &to, resource)
+                },
+                checks_places: false,
+                overrides,
+            })
+        });
+        decisions.reduce(Decision::strictest).unwrap_or_else(unknown_call_decision)
     }
 
     /// Returns the display metadata of the tool, with those that the host set.
@@ -167,7 +171,7 @@ impl PermissionRequest {
             id: new_request_id().ok()?,
             call: cx.call_id().clone(),
             session: cx.session().id().into(),
-            agent: cx.session().agent().map(str::to_owned),
+            agent: cx.session().agent_path_text(),
             tool: definition.name.clone(),
             display: self.display(),
             source: definition.source.clone(),

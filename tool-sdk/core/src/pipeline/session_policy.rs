@@ -5,6 +5,7 @@
 //! ([`visibility`](super::visibility)).
 
 use std::borrow::Cow;
+use std::iter;
 use std::sync::Arc;
 
 use super::inner::PipelineInner;
@@ -21,11 +22,25 @@ use crate::toolset::ToolsetView;
 const TOOL_REPLACED: &str =
     "the tool's definition changed while the call waited; review it and call again";
 
+/// The reason for denying a call whose tool is not there after the lookup: it was removed, or the
+/// session that limits this one does not have it.
+const NO_SUCH_TOOL: &str =
+    "the tool was removed, or the agent that started this one does not have it";
+
 /// The rules and the modes of one session at this moment: those of the toolset or of the agent,
 /// then those of the session itself.
 pub(super) struct SessionPolicy<'a> {
     pub(super) rules: Cow<'a, Ruleset>,
     pub(super) modes: ModeSet,
+}
+
+/// Returns the sessions by whose policies a call is decided, one after the other: its own, and those
+/// that limit it. The strictest decision holds.
+pub(super) fn deciding_sessions<'a>(
+    inner: &'a PipelineInner,
+    session: &Session,
+) -> impl Iterator<Item = Session> + 'a {
+    iter::successors(Some(session.clone()), |session| inner.toolset.next_deciding_session(session))
 }
 
 impl<'a> SessionPolicy<'a> {
@@ -74,19 +89,19 @@ impl<'a> CallPolicy<'a> {
     ) -> Result<Self, Decision> {
         let definition = tool.definition();
         let denied = |reason| Err(Decision::new(Action::Deny, DecisionSource::Default, reason));
-        let Some((current, policy)) =
-            view.find(definition.name.as_str()).and_then(|at| view.entry_at(at))
-        else {
-            return denied("the tool was removed");
-        };
-        if !Arc::ptr_eq(current, tool) {
-            return denied(TOOL_REPLACED);
-        }
+        let found = view.find(definition.name.as_str()).and_then(|at| view.entry_at(at));
         let session_policy = SessionPolicy::new(view, session);
-        // The view holds the rules for each tool, unless the session has rules of its own.
-        let tool_rules = match &session_policy.rules {
-            Cow::Borrowed(_) => Cow::Borrowed(&policy.rules),
-            Cow::Owned(rules) => Cow::Owned(rules.for_names(view.tool_names(definition))),
+        let own_rules = |rules: &Ruleset| rules.for_names(view.tool_names(definition));
+        let tool_rules = match (found, &session_policy.rules) {
+            (Some((current, _)), _) if !Arc::ptr_eq(current, tool) => return denied(TOOL_REPLACED),
+            // The view holds the rules for each tool, unless the session has rules of its own.
+            (Some((_, policy)), Cow::Borrowed(_)) => Cow::Borrowed(&policy.rules),
+            (Some(_), Cow::Owned(rules)) => Cow::Owned(own_rules(rules)),
+            // The host gave the tool to a sub-agent alone, whose calls this session limits.
+            (None, rules) if inner.toolset.has_limited_audience(tool) => {
+                Cow::Owned(own_rules(rules))
+            }
+            (None, _) => return denied(NO_SUCH_TOOL),
         };
         let trusts_safe_commands = ToolSettings::from_session(session).safe_commands;
         Ok(Self { inner, view, session: session_policy, tool_rules, trusts_safe_commands })

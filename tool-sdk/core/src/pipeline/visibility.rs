@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::inner::PipelineInner;
 use super::session_files;
-use super::session_policy::{SessionPolicy, is_granted};
+use super::session_policy::{SessionPolicy, deciding_sessions, is_granted};
 use crate::context::{Context, Session, Visibility, VisibilityFilter};
 use crate::permission::{Action, ArgumentLookup, Grantee, Rule, RuleNames, Ruleset};
 use crate::risk::RiskClass;
@@ -28,8 +28,21 @@ pub(super) fn visibility_filter(
     cx: &Context,
     permission: &str,
 ) -> VisibilityFilter {
-    let view = inner.toolset.view_for(cx.session());
-    let SessionPolicy { rules, modes } = SessionPolicy::new(&view, cx.session());
+    let filters: Vec<_> = deciding_sessions(inner, cx.session())
+        .map(|session| session_filter(inner, cx, &session, permission))
+        .collect();
+    VisibilityFilter::strictest(filters)
+}
+
+/// Returns which files the call may show by the policy of one of the deciding sessions.
+fn session_filter(
+    inner: &Arc<PipelineInner>,
+    cx: &Context,
+    session: &Session,
+    permission: &str,
+) -> VisibilityFilter {
+    let view = inner.toolset.view_for(session);
+    let SessionPolicy { rules, modes } = SessionPolicy::new(&view, session);
     let asks = modes.strictest_for(RiskClass::Read).default_action(RiskClass::Read) == Action::Ask;
     let may_restrict = can_restrict(&rules) || (asks && cx.is_unprompted());
     if !may_restrict {

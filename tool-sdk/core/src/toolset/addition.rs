@@ -132,6 +132,11 @@ impl ToolAddition {
         all.iter().any(|added| added.audience.is_limited() && added.audience.includes(session))
     }
 
+    /// Whether this is the tool, and not every session has it.
+    pub(super) fn is_limited_tool(&self, tool: &Arc<dyn Tool>) -> bool {
+        self.audience.is_limited() && Arc::ptr_eq(&self.tool, tool)
+    }
+
     /// Drops the tools of sessions that have ended.
     pub(super) fn drop_ended(all: &mut Vec<Self>) {
         all.retain(|added| added.audience.is_alive());

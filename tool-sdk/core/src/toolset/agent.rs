@@ -64,6 +64,10 @@ pub struct AgentProfile {
     /// The experimental tools that are enabled for the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experimental: Vec<String>,
+    /// Whether the rules of the agent only make decisions stricter, as for an agent that a project
+    /// brings: each call is also decided without them, and the stricter decision holds.
+    #[serde(skip)]
+    pub only_tightens: bool,
 }
 
 impl AgentProfile {
@@ -78,6 +82,7 @@ impl AgentProfile {
             mode: None,
             scopes: Vec::new(),
             experimental: Vec::new(),
+            only_tightens: false,
         }
     }
 
@@ -120,6 +125,13 @@ impl AgentProfile {
     #[must_use]
     pub fn experimental<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
         self.experimental.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Lets the rules of the agent only make decisions stricter.
+    #[must_use]
+    pub fn only_tightens(mut self) -> Self {
+        self.only_tightens = true;
         self
     }
 

@@ -70,6 +70,11 @@ impl AudienceFilter {
         self.displays.iter().find(|(name, _)| name == tool.as_str()).map(|(_, display)| display)
     }
 
+    /// Whether the rules of the agent only make decisions stricter.
+    pub(super) fn only_tightens(&self, agent: &str) -> bool {
+        self.agents.iter().any(|known| known.name == agent && known.only_tightens)
+    }
+
     fn agent_profile(&self) -> Option<&AgentProfile> {
         let name = self.session.agent()?;
         self.agents.iter().find(|agent| agent.name == name)

@@ -492,6 +492,22 @@ impl Toolset {
         self.clone().for_session(session).view()
     }
 
+    /// Whether the tool was [added](Self::add_for) for some sessions only.
+    pub(crate) fn has_limited_audience(&self, tool: &Arc<dyn Tool>) -> bool {
+        self.read_state().additions.iter().any(|added| added.is_limited_tool(tool))
+    }
+
+    /// Returns the session by which calls of `session` are decided as well: the same without an
+    /// agent whose rules only tighten, else the one that limits it.
+    pub(crate) fn next_deciding_session(&self, session: &Session) -> Option<Session> {
+        if let Some(agent) = session.agent()
+            && self.read_state().filter.only_tightens(agent)
+        {
+            return Some(session.clone().without_agent());
+        }
+        session.limiting_session()
+    }
+
     /// Returns the current view, and that of each agent with a profile, with its name.
     #[doc(hidden)]
     pub fn agent_views(&self) -> Vec<(Option<String>, Arc<ToolsetView>)> {

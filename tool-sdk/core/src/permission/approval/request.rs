@@ -66,7 +66,7 @@ pub struct ApprovalRequest {
     pub call: CallId,
     /// The id of the session.
     pub session: Arc<str>,
-    /// The agent that makes the call.
+    /// The agent that makes the call, behind those that started it, such as `build > explore`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The tool's name.

@@ -9,6 +9,7 @@
 mod reasons;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::mem;
 use std::path::{Component, Path, PathBuf};
 
@@ -392,6 +393,22 @@ impl Decision {
     ) -> Self {
         let (rules, subjects) = Default::default();
         Self { action, by, asked_by: None, reason: reason.into(), rules, subjects }
+    }
+
+    /// Returns the stricter of two decisions about one call; if both ask, an approval is needed for
+    /// what each asks about.
+    #[must_use]
+    pub(crate) fn strictest(mut self, other: Self) -> Self {
+        match self.action.cmp(&other.action) {
+            Ordering::Less => other,
+            Ordering::Equal if self.action == Action::Ask => {
+                let more = other.subjects.iter().filter(|it| !self.subjects.contains(it));
+                let more = more.cloned().collect();
+                self.merge(Self { subjects: more, ..other });
+                self
+            }
+            _ => self,
+        }
     }
 
     /// Returns the decision when an approval is needed and no approver is available.

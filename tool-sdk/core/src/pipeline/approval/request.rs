@@ -42,7 +42,7 @@ pub(super) fn make_request(
         id: new_request_id()?,
         call: invocation.origin.id.clone(),
         session: invocation.session.id().into(),
-        agent: invocation.session.agent().map(str::to_owned),
+        agent: invocation.session.agent_path_text(),
         tool: definition.name.clone(),
         display: Arc::clone(display),
         source: definition.source.clone(),

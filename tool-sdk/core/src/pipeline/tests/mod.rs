@@ -3,6 +3,7 @@
 mod call_events;
 mod edits;
 mod ending;
+mod limits;
 mod nested;
 mod secrets;
 
