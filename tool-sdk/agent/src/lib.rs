@@ -4,6 +4,7 @@
 //! model          the port to language models, and clients for the providers' APIs
 //! transcript     the conversation
 //! spending       what an agent may spend, and the agents below it
+//! agents         agents as files: name, prompt, model, tools, rules, limits
 //! agent_loop     turns of requests and calls, with limits, compaction, steering and hooks
 //! ```
 //!
@@ -17,6 +18,7 @@
 extern crate tool_sdk_core as tool_sdk;
 
 mod agent_loop;
+mod agents;
 mod model;
 mod spending;
 mod transcript;
@@ -26,6 +28,9 @@ pub use self::agent_loop::{
     StopDecision,
 };
 
+pub use self::agents::{
+    AgentCatalog, AgentDefinition, AgentFolders, AgentOrigin, AgentUsage, InvalidAgentFile,
+};
 pub use self::model::{
     ApiKey, ApiKeyError, InvalidEndpoint, ModelClient, ModelError, ModelErrorKind, ModelEvent,
     ModelRequest, ProviderClient, ReasoningEffort, RetryPolicy, ScriptedModel, ToolChoice,

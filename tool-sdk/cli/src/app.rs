@@ -57,6 +57,8 @@ pub struct App {
     session_setup: Vec<Box<dyn Fn(Session) -> Session>>,
     toolset_setup: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
     pipeline_setup: Vec<Box<dyn Fn(Pipeline) -> Pipeline>>,
+    #[cfg(feature = "agent")]
+    pub(super) agents: Vec<tool_sdk_agent::AgentDefinition>,
 }
 
 impl fmt::Debug for App {
@@ -77,6 +79,8 @@ impl App {
             session_setup: Vec::new(),
             toolset_setup: Vec::new(),
             pipeline_setup: Vec::new(),
+            #[cfg(feature = "agent")]
+            agents: Vec::new(),
         }
     }
 
@@ -152,6 +156,27 @@ impl App {
     #[must_use]
     pub fn with_pipeline(mut self, configure: impl Fn(Pipeline) -> Pipeline + 'static) -> Self {
         self.pipeline_setup.push(Box::new(configure));
+        self
+    }
+
+    /// Adds an agent, for `--agent` of every command, for `chat`, and for other agents.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    /// use tool_sdk::agent::AgentDefinition;
+    /// use tool_sdk::{AgentProfile, cli::App};
+    ///
+    /// fn main() -> ExitCode {
+    ///     let profile = AgentProfile::new("librarian").only(["category:books"]);
+    ///     App::linked().with_agent(AgentDefinition::new(profile, "Finds and lends books")).main()
+    /// }
+    /// ```
+    #[cfg(feature = "agent")]
+    #[must_use]
+    pub fn with_agent(mut self, agent: tool_sdk_agent::AgentDefinition) -> Self {
+        self.agents.push(agent);
         self
     }
 
@@ -271,6 +296,8 @@ impl App {
             }
             Some(("approvals", sub)) => approvals::run(settings, sub, io),
             Some(("secrets", sub)) => secrets::run(settings, sub, io),
+            #[cfg(feature = "agent")]
+            Some(("agents", sub)) => super::agents::run(self, settings, sub, io),
             Some(("trust", sub)) => trust::run(settings, sub, io),
             Some(("rules", sub)) => rules::run(&self.build_toolset(settings)?, sub, io),
             Some(("doctor", sub)) => doctor::run(settings, sub, io),
@@ -312,7 +339,20 @@ impl App {
 
     /// Returns the program's toolset with the agents, rules, mode and variants of the settings.
     pub(super) fn build_toolset(&self, settings: &Settings) -> exit::Result<Toolset> {
-        settings.configure_toolset(self.base_toolset())
+        self.configure_toolset(self.base_toolset(), settings)
+    }
+
+    /// Returns `tools` with the agents, rules, mode and variants of the settings, and with the agents
+    /// of files.
+    pub(super) fn configure_toolset(
+        &self,
+        tools: Toolset,
+        settings: &Settings,
+    ) -> exit::Result<Toolset> {
+        let tools = settings.configure_toolset(tools)?;
+        #[cfg(feature = "agent")]
+        let tools = self.agent_catalog(settings).add_to(tools).map_err(CommandError::config)?;
+        Ok(tools)
     }
 
     /// Returns the toolset after the program's callbacks, without any settings.

@@ -125,6 +125,7 @@ pub(super) fn program_command(program: &str) -> Command {
             .subcommands(mcp::build_command(program))
             .subcommands(serve::build_command())
             .subcommands(chat::build_command())
+            .subcommands(agents_command())
             .subcommands(setup::build_command(program))
             .subcommands([shell_files::completions_command(program), shell_files::man_command()])
             .subcommands(token_command())
@@ -139,6 +140,16 @@ fn token_command() -> Option<Command> {
 
 #[cfg(not(feature = "http"))]
 fn token_command() -> Option<Command> {
+    None
+}
+
+#[cfg(feature = "agent")]
+fn agents_command() -> Option<Command> {
+    Some(super::agents::build_command())
+}
+
+#[cfg(not(feature = "agent"))]
+fn agents_command() -> Option<Command> {
     None
 }
 

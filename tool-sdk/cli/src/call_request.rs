@@ -86,7 +86,7 @@ impl<'m> CallRequest<'m> {
         let parsed = own.map(|own| self.parse(program, &own, io)).transpose()?;
         let levels: Vec<_> = self.before.into_iter().chain(&self.after).collect();
         let settings = Settings::load(&levels, io)?;
-        let tools = settings.configure_toolset(base)?;
+        let tools = app.configure_toolset(base, &settings)?;
         let need = ServerScope::Tool(self.name);
         let (servers, parsed) = match parsed {
             Some(parsed) => (ConfiguredServers::load_unconnected(&settings, io)?, parsed),

@@ -30,6 +30,7 @@
 //!   state   show [--json] | backup FILE | export | prune --older-than TIME
 //!   sessions  list [--json] | show ID [--json] | export ID
 //!   memory  list [WORDS] [--json] | import DIR | export DIR
+//!   agents  list [--json] | show NAME [--json]
 //!   trust   [DIR] | list [--json] | remove [DIR]
 //!   setup   CLIENT [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
@@ -56,6 +57,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "agent")]
+mod agents;
 mod app;
 mod approvals;
 mod args;

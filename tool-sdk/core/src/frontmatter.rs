@@ -139,8 +139,10 @@ fn is_yaml(text: &str) -> bool {
 fn quote_values(head: &str) -> String {
     let mut quoted = String::with_capacity(head.len() + 16);
     let mut block_indent = None;
-    for line in head.lines() {
-        let indent = line.len() - line.trim_start().len();
+    let indent_of = |line: &str| line.len() - line.trim_start().len();
+    let mut lines = head.lines().peekable();
+    while let Some(line) = lines.next() {
+        let indent = indent_of(line);
         // The lines of a block scalar are text.
         if block_indent.is_some_and(|block| indent > block || line.trim().is_empty()) {
             let _ = writeln!(quoted, "{line}");
@@ -153,6 +155,11 @@ fn quote_values(head: &str) -> String {
                 let _ = writeln!(quoted, "{line}");
             }
             Some((key, value)) if !is_yaml(line.trim_start()) => {
+                // A plain value goes on in the lines that are indented more.
+                let mut value = value.to_owned();
+                while let Some(more) = lines.next_if(|more| indent_of(more) > indent) {
+                    let _ = write!(value, " {}", more.trim());
+                }
                 let _ = writeln!(quoted, "{key}: {}", serde_json::Value::from(value));
             }
             _ => {
@@ -201,6 +208,7 @@ mod tests {
     fn plain_values_with_colons_are_quoted() {
         let text = "---\nname: deploy\ndescription: Build for AWS: ECS, what's there\n\
                     note: |-\n  Kept: as it is\n\n  too: yes\nhint: <time: e.g. 7d>\n\
+                    long: Use it when: the change\n  is done: really\n\
                     tags: [next,@supabase/ssr]\nmetadata:\n  short: What's included: all\n---\n";
         let parsed = parse(text);
         assert!(parsed.is_repaired);
@@ -211,6 +219,7 @@ mod tests {
                 "description": "Build for AWS: ECS, what's there",
                 "note": "Kept: as it is\n\ntoo: yes",
                 "hint": "<time: e.g. 7d>",
+                "long": "Use it when: the change is done: really",
                 "tags": "[next,@supabase/ssr]",
                 "metadata": { "short": "What's included: all" },
             })

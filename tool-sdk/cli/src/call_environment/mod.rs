@@ -217,7 +217,7 @@ fn with_caller(
     if !tools.has_agent(agent) {
         let known: Vec<String> = tools.agent_views().into_iter().filter_map(|it| it.0).collect();
         let hint = match &*known {
-            [] => "the configuration has none; `[agents.NAME]` adds one".to_owned(),
+            [] => "there is none; `[agents.NAME]` in the configuration adds one".to_owned(),
             known => format!("the agents are {}", known.join(", ")),
         };
         let agent = agent.escape_debug();

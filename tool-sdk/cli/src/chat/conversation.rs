@@ -71,10 +71,28 @@ impl Conversation {
         matches: &ArgMatches,
         io: &mut Io<'_>,
     ) -> Result<Self> {
-        let config = settings.chat.resolve(matches, io)?;
-        let model = settings.model.as_deref().or(config.model.as_deref());
-        let model = ModelChoice::resolve(model.ok_or_else(model_choice::missing_model)?, &config)?;
+        let mut config = settings.chat.resolve(matches, io)?;
+        let catalog = app.agent_catalog(settings);
+        let agent = settings.agent.as_deref().and_then(|name| catalog.get(name)).cloned();
+        for note in catalog.problems().iter().cloned().chain(settings.waiting_agents_note()) {
+            io.print_stderr(crate::style::sanitize_text(&format!("hint: {note}")));
+        }
+        let model = match (&settings.model, agent.as_ref().and_then(|it| it.model.as_deref())) {
+            (None, Some(model)) => ModelChoice::resolve_for_agent(model, &config)?,
+            (chosen, _) => {
+                let model = chosen.as_deref().or(config.model.as_deref());
+                ModelChoice::resolve(model.ok_or_else(model_choice::missing_model)?, &config)?
+            }
+        };
         config.reasoning_effort()?;
+        let mut limits = SpendingLimits::default();
+        let mut system = prompt_text::system_prompt(settings);
+        if let Some(agent) = &agent {
+            config.max_turns = config.max_turns.or(agent.max_turns);
+            limits = agent.limits;
+            system.push_str(&prompt_text::agent_section(&agent.prompt));
+        }
+        limits.max_cost = smaller_limit(config.max_cost, limits.max_cost);
         let folder = TranscriptFolder::new(settings);
         let (id, mut transcript) = match matches.get_one::<String>(RESUME) {
             Some(id) => folder.load(id)?,
@@ -90,7 +108,6 @@ impl Conversation {
         #[cfg(feature = "mcp")]
         servers.attach_to(&mut environment);
         environment.warn_missing_services(io);
-        let limits = SpendingLimits { max_cost: config.max_cost, ..SpendingLimits::default() };
         let session = environment.session.clone().with_id(format!("{program}-chat-{id}"));
         Ok(Self {
             id,
@@ -102,7 +119,7 @@ impl Conversation {
             steering: SteeringQueue::default(),
             started: Instant::now(),
             config,
-            system: prompt_text::system_prompt(settings),
+            system,
             #[cfg(feature = "mcp")]
             servers,
             folder,
@@ -241,6 +258,11 @@ fn own_event(event: &AgentEvent<'_>) -> Option<ChatEvent> {
         AgentEvent::Warning(text) => ChatEvent::Note((*text).to_owned()),
         _ => return None,
     })
+}
+
+/// Returns the stricter of two limits, of which one or both may be missing.
+fn smaller_limit(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::min)
 }
 
 /// Returns an id that sorts by time.

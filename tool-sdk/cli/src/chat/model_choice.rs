@@ -74,6 +74,20 @@ impl ModelChoice {
     }
 }
 
+impl ModelChoice {
+    /// Resolves the model that an agent names. The URL and the key of the settings belong to the
+    /// provider of their own model, and no other provider gets them.
+    pub(super) fn resolve_for_agent(model: &str, config: &ChatConfig) -> Result<Self> {
+        let prefix = |model: &str| model.split_once('/').map(|(prefix, _)| prefix.to_owned());
+        let configured = config.model.as_deref().and_then(prefix);
+        if prefix(model) == configured {
+            return Self::resolve(model, config);
+        }
+        let other = ChatConfig { model_url: None, api_key_command: Vec::new(), ..config.clone() };
+        Self::resolve(model, &other)
+    }
+}
+
 /// The configured command goes before the variable. A server of the user's own, whose name has no
 /// provider in front, gets no provider's key.
 fn choose_key(known: Option<&KnownProvider>, config: &ChatConfig) -> Option<ApiKey> {

@@ -32,6 +32,11 @@ pub(super) fn system_prompt(settings: &Settings) -> String {
     )
 }
 
+/// Returns what the prompt of an agent adds to the system prompt.
+pub(super) fn agent_section(prompt: &str) -> String {
+    if prompt.is_empty() { String::new() } else { format!("\n\n{prompt}") }
+}
+
 /// A prompt with the files that it names.
 #[derive(Debug, Default)]
 pub(super) struct ExpandedPrompt {

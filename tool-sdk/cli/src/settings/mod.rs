@@ -57,6 +57,9 @@ pub(super) struct Settings {
     pub(super) is_verbose: bool,
     pub(super) session_settings: ToolSettings,
     pub(super) agents: Vec<AgentProfile>,
+    /// The home folder of the user, where agents are.
+    #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "there are no agents"))]
+    pub(super) home_dir: Option<PathBuf>,
     /// The model for which calls are made.
     pub(super) model: Option<String>,
     /// The agent for which calls are made.
@@ -170,6 +173,7 @@ impl Settings {
             is_verbose,
             session_settings,
             agents: config.agents,
+            home_dir: paths::home_folder(io),
             model: from.option_or_variable(args::MODEL, "TOOL_SDK_MODEL")?,
             agent: from.option_or_variable(args::AGENT, "TOOL_SDK_AGENT")?,
             variants,

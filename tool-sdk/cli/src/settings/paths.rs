@@ -66,6 +66,12 @@ pub(super) fn state_dir(from: SettingSources<'_, '_>) -> Option<PathBuf> {
     })
 }
 
+/// Returns the home folder of the user.
+pub(super) fn home_folder(io: &Io<'_>) -> Option<PathBuf> {
+    let named = ["HOME", "USERPROFILE"].into_iter().find_map(|name| io.env_var(name))?;
+    Some(PathBuf::from(named)).filter(|path| path.is_absolute())
+}
+
 /// Returns a folder of the user: that of the variable `xdg`, else the one in the home folder, else
 /// that of the variable `windows`. A relative path counts as not set.
 fn user_folder(xdg: &str, in_home: &str, windows: &str, io: &Io<'_>) -> Option<PathBuf> {

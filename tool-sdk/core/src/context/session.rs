@@ -381,9 +381,9 @@ impl Session {
         self.0.has_stateless_calls
     }
 
-    /// Returns the session without an agent, for decisions that leave the agent's rules out.
-    pub(crate) fn without_agent(mut self) -> Self {
-        Arc::make_mut(&mut self.inner_mut().ids).agent = None;
+    /// Returns the session with another agent or none, for decisions about the same calls.
+    pub(crate) fn for_agent(mut self, agent: Option<String>) -> Self {
+        Arc::make_mut(&mut self.inner_mut().ids).agent = agent;
         self
     }
 

@@ -68,6 +68,10 @@ pub struct AgentProfile {
     /// brings: each call is also decided without them, and the stricter decision holds.
     #[serde(skip)]
     pub only_tightens: bool,
+    /// The agent in whose place this one stands, with [`only_tightens`](Self::only_tightens): calls
+    /// are also decided as if that agent made them.
+    #[serde(skip)]
+    pub replaced_agent: Option<String>,
 }
 
 impl AgentProfile {
@@ -83,6 +87,7 @@ impl AgentProfile {
             scopes: Vec::new(),
             experimental: Vec::new(),
             only_tightens: false,
+            replaced_agent: None,
         }
     }
 
@@ -133,6 +138,14 @@ impl AgentProfile {
     pub fn only_tightens(mut self) -> Self {
         self.only_tightens = true;
         self
+    }
+
+    /// Lets the rules of the agent only make the decisions stricter that `agent` would get, in whose
+    /// place it stands.
+    #[must_use]
+    pub fn only_tightens_agent(mut self, agent: impl Into<String>) -> Self {
+        self.replaced_agent = Some(agent.into());
+        self.only_tightens()
     }
 
     /// Whether the lists of the profile allow the tool. A denial beats a permission.

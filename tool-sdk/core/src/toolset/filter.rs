@@ -70,9 +70,9 @@ impl AudienceFilter {
         self.displays.iter().find(|(name, _)| name == tool.as_str()).map(|(_, display)| display)
     }
 
-    /// Whether the rules of the agent only make decisions stricter.
-    pub(super) fn only_tightens(&self, agent: &str) -> bool {
-        self.agents.iter().any(|known| known.name == agent && known.only_tightens)
+    /// Returns the profile of an agent whose rules only make decisions stricter.
+    pub(super) fn tightening_profile(&self, agent: &str) -> Option<&AgentProfile> {
+        self.agents.iter().find(|known| known.name == agent && known.only_tightens)
     }
 
     fn agent_profile(&self) -> Option<&AgentProfile> {

@@ -497,13 +497,15 @@ impl Toolset {
         self.read_state().additions.iter().any(|added| added.is_limited_tool(tool))
     }
 
-    /// Returns the session by which calls of `session` are decided as well: the same without an
-    /// agent whose rules only tighten, else the one that limits it.
+    /// Returns the session by which calls of `session` are decided as well: for an agent whose rules
+    /// only tighten, the same without that agent or with the one in whose place it stands; else the
+    /// one that limits it.
     pub(crate) fn next_deciding_session(&self, session: &Session) -> Option<Session> {
         if let Some(agent) = session.agent()
-            && self.read_state().filter.only_tightens(agent)
+            && let Some(profile) = self.read_state().filter.tightening_profile(agent)
         {
-            return Some(session.clone().without_agent());
+            let replaced = profile.replaced_agent.clone().filter(|replaced| replaced != agent);
+            return Some(session.clone().for_agent(replaced));
         }
         session.limiting_session()
     }

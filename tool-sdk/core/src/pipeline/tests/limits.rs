@@ -89,13 +89,25 @@ proptest! {
     fn rules_that_only_tighten_never_loosen(
         toolset_rules in some_rules(),
         agent_rules in some_rules(),
+        replaced_rules in some_rules(),
         mode in select(&Mode::ALL[..]),
         text in select(&["a", "ab", "b", "c"][..]),
     ) {
         let agent = AgentProfile::new("project").rules(parse_rules(&agent_rules)).only_tightens();
-        let pipeline = Pipeline::new(note_toolset(&toolset_rules).with_mode(mode).with_agent(agent));
-        let without = decide(&pipeline, &Session::new("s"), text);
-        prop_assert!(decide(&pipeline, &Session::new("s").with_agent("project"), text) >= without);
+        let replaced = AgentProfile::new("user").rules(parse_rules(&replaced_rules));
+        let replacing = AgentProfile { name: "new".to_owned(), ..agent.clone() };
+        let toolset = note_toolset(&toolset_rules).with_mode(mode);
+        let pipeline = Pipeline::new(
+            toolset
+                .with_agent(agent)
+                .with_agent(replaced)
+                .with_agent(replacing.only_tightens_agent("user")),
+        );
+        let session = Session::new("s");
+        let without = decide(&pipeline, &session, text);
+        prop_assert!(decide(&pipeline, &session.clone().with_agent("project"), text) >= without);
+        let replaced = decide(&pipeline, &session.clone().with_agent("user"), text);
+        prop_assert!(decide(&pipeline, &session.with_agent("new"), text) >= replaced);
     }
 }
 
