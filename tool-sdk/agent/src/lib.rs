@@ -5,6 +5,7 @@
 //! transcript     the conversation
 //! spending       what an agent may spend, and the agents below it
 //! agents         agents as files: name, prompt, model, tools, rules, limits
+//! subagents      agents that other agents start
 //! agent_loop     turns of requests and calls, with limits, compaction, steering and hooks
 //! ```
 //!
@@ -14,13 +15,13 @@
 #![forbid(unsafe_code)]
 
 // The macro names the facade.
-#[cfg(test)]
 extern crate tool_sdk_core as tool_sdk;
 
 mod agent_loop;
 mod agents;
 mod model;
 mod spending;
+mod subagents;
 mod transcript;
 
 pub use self::agent_loop::{
@@ -36,4 +37,7 @@ pub use self::model::{
     ModelRequest, ProviderClient, ReasoningEffort, RetryPolicy, ScriptedModel, ToolChoice,
 };
 pub use self::spending::{ModelPrice, SpendingBudget, SpendingLimit, SpendingLimits, SpentAmounts};
+pub use self::subagents::{
+    SubagentLimits, SubagentModel, SubagentReport, SubagentStatus, Subagents,
+};
 pub use self::transcript::{Transcript, TranscriptEntry, TranscriptSummary};
