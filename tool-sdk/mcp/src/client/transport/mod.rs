@@ -8,6 +8,7 @@ mod backoff;
 mod connect_error;
 mod decode_fallback;
 mod depth_limit;
+mod elicitation_required;
 mod http;
 mod http_post;
 mod in_flight;
@@ -227,7 +228,13 @@ impl RmcpConnection {
             CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
         for _ in 0..MAX_INPUT_ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            match self.await_response(request, call).await? {
+            let response = match self.await_response(request, call).await {
+                Ok(response) => response,
+                Err(error) => {
+                    return Err(elicitation_required::show_required_urls(error, call).await);
+                }
+            };
+            match response {
                 ServerResult::CallToolResult(result) => {
                     return convert_via_json(&result).ok_or_else(invalid_result_error);
                 }
