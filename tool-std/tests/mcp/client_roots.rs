@@ -52,6 +52,43 @@ fn tools_read_the_folders_of_the_client_and_do_not_write_there() {
     assert_eq!(read(&mut peer, &file)["result"]["isError"], true);
 }
 
+// A client of 2026-07-28 has no roots outside of calls.
+#[test]
+fn a_modern_client_is_asked_by_its_first_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("note.txt");
+    fs::write(&file, "a note of the client\n").unwrap();
+    let read = |id: u64, answers: Option<Value>| {
+        let mut read = call(id, "read_file", json!({ "path": file }));
+        read["params"]["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": { "roots": {} },
+            "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "1" },
+        });
+        if let Some(answers) = answers {
+            read["params"]["inputResponses"] = answers;
+        }
+        read
+    };
+    let mut peer = Peer::silent(program(&["serve", "mcp", "--roots-from-client"]));
+    let wanted = peer.ask(&read(1, None));
+    assert_eq!(wanted["result"]["resultType"], "input_required", "{wanted}");
+    let (key, request) =
+        wanted["result"]["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(request["method"], "roots/list", "{wanted}");
+    let roots = json!([{ "uri": format!("file://{}", folder.path().display()) }]);
+    let answers = json!({ key: { "roots": roots } });
+    for repeated in [read(2, Some(answers)), read(3, None)] {
+        let answer = peer.ask(&repeated);
+        assert!(answer["result"].to_string().contains("a note of the client"), "{answer}");
+    }
+
+    // An answer that is no list counts, so that the client is not asked in a loop.
+    let mut peer = Peer::silent(program(&["serve", "mcp", "--roots-from-client"]));
+    let answer = peer.ask(&read(1, Some(json!({ key: { "action": "cancel" } }))));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+}
+
 #[test]
 fn without_the_option_the_client_is_not_asked() {
     let folder = tempfile::tempdir().unwrap();

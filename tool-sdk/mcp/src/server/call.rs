@@ -121,13 +121,19 @@ impl CallHandler<'_> {
         &self,
         request: CallRequest,
         arguments: String,
-        answers: InputResponses,
+        mut answers: InputResponses,
     ) -> HandlerResult {
         let pipeline = self.connection.server.pipeline.clone();
         let input = self.cx.client.input;
+        if let Some(request) = self.connection.missing_roots(input, &mut answers) {
+            // Nothing has run, so the client repeats the call as it is.
+            let result = InputRequiredResult::new(Some(request), None);
+            let result = ServerResult::InputRequiredResult(result);
+            return self.connection.result(ProtocolEra::Modern, result);
+        }
         let (approver, approvals) = approval_channel();
         let (inquiries, questions) = question_channel(input, answers);
-        let session = self.connection.request_session(self.cx);
+        let session = self.connection.apply_roots(self.connection.request_session(self.cx));
         let mut session = session.with_inquiry_handler(Arc::new(inquiries));
         if self.connection.can_ask(input) {
             session = session.with_approver(approver);
