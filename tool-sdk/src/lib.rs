@@ -156,7 +156,7 @@ pub use tool_sdk_core::{__private, __submit};
 pub use tool_sdk_core::{
     Args, Attachment, AttachmentData, Batch, Call, Context, Definition, ErrorKind, IntoOutput,
     Json, Outcome, Output, Pipeline, Principal, Registry, RegistryBuilder, Session, State, Tool,
-    ToolError, Toolset,
+    ToolError, Toolset, TypedOutput,
 };
 #[cfg(feature = "frontmatter")]
 #[doc(inline)]

@@ -49,6 +49,8 @@ mod diff;
 mod edit;
 #[cfg(feature = "exec")]
 pub mod exec;
+#[cfg(any(feature = "questions", feature = "secrets"))]
+mod form_outcome;
 #[cfg(feature = "fs")]
 pub mod fs;
 #[cfg(feature = "ledger")]

@@ -1,7 +1,7 @@
 //! The tool `mutation_begin`: begins a mutation, unless it was made too often.
 
 use serde_json::json;
-use tool_sdk::{Context, Ledger, Output, ToolError, tool};
+use tool_sdk::{Context, Ledger, MutationTransaction, Output, ToolError, TypedOutput, tool};
 
 use super::format_transaction;
 
@@ -26,11 +26,11 @@ pub async fn mutation_begin(
     #[arg(length = ..=4000)]
     details: Option<String>,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<MutationTransaction>, ToolError> {
     let ledger = cx.session().extension::<Ledger>();
     let session = cx.session().id().to_owned();
     let begin = move || ledger.begin(&session, action.trim(), details.into());
     let transaction = cx.run_blocking(move |_| begin()).await?;
     cx.emit("mutation.recorded", json!(transaction));
-    Ok(Output::text(format_transaction(&transaction)).structured(json!(transaction)))
+    Ok(TypedOutput::new(Output::text(format_transaction(&transaction)), transaction))
 }

@@ -14,7 +14,7 @@ use tool_sdk::MutationTransaction;
 
 pub use self::begin_tool::mutation_begin;
 pub use self::record_tool::mutation_record;
-pub use self::status_tool::mutation_status;
+pub use self::status_tool::{MutationReport, mutation_status};
 
 /// Formats a transaction for the model: a heading, then one line per phase.
 fn format_transaction(transaction: &MutationTransaction) -> String {

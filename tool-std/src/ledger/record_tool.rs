@@ -1,7 +1,9 @@
 //! The tool `mutation_record`: takes a mutation to its next phase.
 
 use serde_json::json;
-use tool_sdk::{Context, Ledger, MutationPhase, Output, ToolError, tool};
+use tool_sdk::{
+    Context, Ledger, MutationPhase, MutationTransaction, Output, ToolError, TypedOutput, tool,
+};
 
 use super::format_transaction;
 
@@ -29,11 +31,11 @@ pub async fn mutation_record(
     #[arg(length = ..=4000)]
     details: Option<String>,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<MutationTransaction>, ToolError> {
     let ledger = cx.session().extension::<Ledger>();
     let phase: MutationPhase = phase.parse()?;
     let record = move || ledger.record(&transaction_id, phase, details.into());
     let transaction = cx.run_blocking(move |_| record()).await?;
     cx.emit("mutation.recorded", json!(transaction));
-    Ok(Output::text(format_transaction(&transaction)).structured(json!(transaction)))
+    Ok(TypedOutput::new(Output::text(format_transaction(&transaction)), transaction))
 }

@@ -1,9 +1,22 @@
 //! The tool `mutation_status`: shows mutations and their timelines.
 
-use serde_json::json;
-use tool_sdk::{Context, Ledger, MutationTransaction, Output, ToolError, tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tool_sdk::{
+    Context, Ledger, MutationLoop, MutationTransaction, Output, ToolError, TypedOutput, tool,
+};
 
 use super::format_transaction;
+
+/// Mutations, and whether one more would be blocked.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct MutationReport {
+    /// The mutations, the newest first.
+    pub transactions: Vec<MutationTransaction>,
+    /// How often the action was made, if one was given.
+    pub loop_guard: Option<MutationLoop>,
+}
 
 /// Show mutations: one with its timeline, or the last ones, the newest first.
 ///
@@ -26,7 +39,7 @@ pub async fn mutation_status(
     #[arg(default = 10, range = 1..=100)]
     limit: usize,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<MutationReport>, ToolError> {
     let ledger = cx.session().extension::<Ledger>();
     let look = move || {
         let found = match &transaction_id {
@@ -52,8 +65,8 @@ pub async fn mutation_status(
     if skipped > 0 {
         text += &format!("\n\n({skipped} damaged lines of the ledger were skipped.)");
     }
-    let found: &[MutationTransaction] = &found;
-    Ok(Output::text(text).structured(json!({ "transactions": found, "loop_guard": repeats })))
+    let report = MutationReport { transactions: found, loop_guard: repeats };
+    Ok(TypedOutput::new(Output::text(text), report))
 }
 
 #[cfg(test)]

@@ -9,14 +9,34 @@ use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tool_sdk::mcp::{
     RemoteError, RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, ServerManager,
 };
-use tool_sdk::{Output, Resource, State, ToolError, tool};
+use tool_sdk::{Output, Resource, State, ToolError, TypedOutput, tool};
 
 /// The permission of foreign tools.
 const PERMISSION: &str = "mcp";
+
+/// What servers offer beside their tools, in their own words.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ServerOffers {
+    /// The servers that answered.
+    pub servers: Vec<ServerOffer>,
+}
+
+/// What one server offers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ServerOffer {
+    /// The server.
+    pub server: String,
+    /// Resources, each with `uri` and `name`; a URI with braces is a template.
+    pub resources: Vec<Map<String, Value>>,
+    /// Prompts, each with `name` and `arguments`.
+    pub prompts: Vec<Map<String, Value>>,
+}
 
 /// List what the servers offer beside their tools: resources, which can be read, and prompts.
 ///
@@ -31,7 +51,7 @@ pub async fn mcp_resource_list(
     /// The server; all of them when it is left out.
     server: Option<String>,
     servers: State<ServerManager>,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<ServerOffers>, ToolError> {
     let names = match server {
         Some(name) => vec![name],
         None => {
@@ -40,15 +60,17 @@ pub async fn mcp_resource_list(
         }
     };
     if names.is_empty() {
-        return Ok(Output::text("(There are no servers.)"));
+        let none = Output::text("(There are no servers.)");
+        return Ok(TypedOutput::new(none, ServerOffers::default()));
     }
     let mut text = String::new();
-    let mut found = Vec::new();
+    let mut found = ServerOffers::default();
     for name in &names {
         match list_offer(&servers, name).await {
             Ok((resources, prompts)) => {
                 describe_offer(&mut text, name, &resources, &prompts);
-                found.push(json!({ "server": name, "resources": resources, "prompts": prompts }));
+                let (resources, prompts) = (to_objects(&resources), to_objects(&prompts));
+                found.servers.push(ServerOffer { server: name.clone(), resources, prompts });
             }
             // One server that does not answer does not hide the others.
             Err(error) if names.len() > 1 => {
@@ -57,7 +79,17 @@ pub async fn mcp_resource_list(
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(RemoteResult::text(text.trim_end()).into_output().display(json!(found)))
+    let output = RemoteResult::text(text.trim_end()).into_output();
+    Ok(TypedOutput::new(output.display(json!(found.servers)), found))
+}
+
+/// Returns the items in the protocol's form.
+fn to_objects(items: &[impl Serialize]) -> Vec<Map<String, Value>> {
+    let objects = items.iter().filter_map(|item| match serde_json::to_value(item) {
+        Ok(Value::Object(members)) => Some(members),
+        _ => None,
+    });
+    objects.collect()
 }
 
 /// Returns the resources and the prompts of a server.
@@ -66,6 +98,11 @@ async fn list_offer(
     name: &str,
 ) -> Result<(Vec<RemoteResource>, Vec<RemotePrompt>), RemoteError> {
     Ok((servers.list_resources(name).await?, servers.list_prompts(name).await?))
+}
+
+/// Returns the ending of a noun for this many things.
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// Appends what a server offers, in its own words.
@@ -77,9 +114,11 @@ fn describe_offer(
 ) {
     let _ = writeln!(
         text,
-        "{server}, in its own words: {} resources, {} prompts",
+        "{server}, in its own words: {} resource{}, {} prompt{}",
         resources.len(),
-        prompts.len()
+        plural(resources.len()),
+        prompts.len(),
+        plural(prompts.len())
     );
     let named = |title: &Option<String>, name: &str| title.as_deref().unwrap_or(name).to_owned();
     let words = |text: &Option<String>| text.as_ref().map(|text| format!(": {text}"));
@@ -146,6 +185,28 @@ pub struct PromptArgumentValue {
     pub value: String,
 }
 
+/// The messages of a prompt.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct PromptContent {
+    /// What the prompt is for, in the server's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The messages in their order.
+    #[serde(default)]
+    pub messages: Vec<PromptMessage>,
+}
+
+/// A message of a prompt.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct PromptMessage {
+    /// `user` or `assistant`.
+    pub role: String,
+    /// The content block, in the protocol's form.
+    pub content: Map<String, Value>,
+}
+
 /// Get a prompt of a server: messages that tell how to do something with it.
 #[tool(
     read,
@@ -165,16 +226,18 @@ pub async fn mcp_prompt_get(
     #[arg(default = vec![])]
     arguments: Vec<PromptArgumentValue>,
     servers: State<ServerManager>,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<PromptContent>, ToolError> {
     let arguments = arguments.into_iter().map(|it| (it.name, it.value.into())).collect();
     let prompt = servers.get_prompt(&server, &name, arguments).await?;
+    let prompt = PromptContent::deserialize(prompt).map_err(|error| {
+        ToolError::failed(format_args!("the server's response is not a prompt: {error}"))
+    })?;
     let mut blocks = Vec::new();
-    for message in prompt["messages"].as_array().into_iter().flatten() {
-        let role = message["role"].as_str().unwrap_or("user");
+    for PromptMessage { role, content } in &prompt.messages {
         blocks.push(json!({ "type": "text", "text": format!("{role}:") }));
-        blocks.push(message["content"].clone());
+        blocks.push(json!(content));
     }
-    Ok(RemoteResult::from_content(blocks).into_output().structured(prompt))
+    Ok(TypedOutput::new(RemoteResult::from_content(blocks).into_output(), prompt))
 }
 
 /// Returns the resource of a request to a server: rules for its tools cover it.
@@ -187,7 +250,6 @@ fn foreign_resource(server: &str, name: &str) -> Vec<Resource> {
 mod tests {
     use std::sync::Arc;
 
-    use serde_json::Map;
     use tool_sdk::mcp::{
         RemoteCall, RemoteConnection, RemoteFuture, RemoteTool, ServerConfig, TransportConfig,
     };
@@ -262,7 +324,7 @@ mod tests {
         let listed = call("mcp_resource_list", json!({})).await;
         assert_eq!(
             listed.text(),
-            "notes, in its own words: 2 resources, 1 prompts\n\
+            "notes, in its own words: 2 resources, 1 prompt\n\
              - notes://today today (text/plain)\n\
              - notes://{day} day: a \\u{202e}day\n\
              - prompt plan(day)"

@@ -1,9 +1,23 @@
 //! The tool `ask_clarification`: asks the user a question with a free answer.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
-use tool_sdk::{Context, Output, ToolError, tool};
+use tool_sdk::{Context, Output, ToolError, TypedOutput, tool};
 
 use super::question::{QuestionOutcome, ask_user, question_text};
+use crate::form_outcome::FormOutcome;
+
+/// The answer to a question.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ClarificationAnswer {
+    /// How the question ended.
+    pub outcome: FormOutcome,
+    /// What the user answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
 
 /// Ask the user a question, and wait for the answer.
 ///
@@ -25,7 +39,7 @@ pub async fn ask_clarification(
     #[arg(length = ..=4000)]
     context: Option<&str>,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<ClarificationAnswer>, ToolError> {
     let schema = json!({
         "type": "object",
         "properties": { "answer": { "type": "string", "title": "Your answer", "minLength": 1 } },
@@ -33,11 +47,14 @@ pub async fn ask_clarification(
     });
     let content = match ask_user(cx, question_text(question, context), schema).await? {
         QuestionOutcome::Answered(content) => content,
-        QuestionOutcome::Unanswered(output) => return Ok(output),
+        QuestionOutcome::Unanswered(outcome, output) => {
+            return Ok(TypedOutput::new(output, ClarificationAnswer { outcome, answer: None }));
+        }
     };
-    let answer = content.get("answer").and_then(Value::as_str).unwrap_or_default();
-    let data = json!({ "outcome": "answered", "answer": answer });
-    Ok(Output::text(format!("The user answered: {answer}")).title("answered").structured(data))
+    let answer = content.get("answer").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let outcome = FormOutcome::Answered;
+    let output = Output::text(format!("The user answered: {answer}")).title(outcome.as_str());
+    Ok(TypedOutput::new(output, ClarificationAnswer { outcome, answer: Some(answer) }))
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tool_sdk::{Context, InvalidArgs, Output, ToolError, tool};
+use tool_sdk::{Context, InvalidArgs, Output, ToolError, TypedOutput, tool};
 
 use super::question::{QuestionOutcome, ask_user, question_text};
+use crate::form_outcome::FormOutcome;
 
 /// How often the form is shown again after an answer that it does not allow. Forms of MCP clients
 /// may not enforce the limits of their fields.
@@ -63,7 +64,7 @@ pub async fn request_decision(
     #[arg(length = ..=4000)]
     context: Option<&str>,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<DecisionAnswer>, ToolError> {
     let form = DecisionForm {
         options: &options,
         recommendation: recommendation.as_deref(),
@@ -78,7 +79,10 @@ pub async fn request_decision(
     for _ in 0..MAX_TRIES {
         let content = match ask_user(cx, asked, form.schema()).await? {
             QuestionOutcome::Answered(content) => content,
-            QuestionOutcome::Unanswered(output) => return Ok(output),
+            QuestionOutcome::Unanswered(outcome, output) => {
+                let answer = DecisionAnswer { outcome, selected: Vec::new(), other: None };
+                return Ok(TypedOutput::new(output, answer));
+            }
         };
         match form.read_answer(&content) {
             Ok(answer) => return Ok(answer.into_output()),
@@ -127,11 +131,15 @@ struct DecisionForm<'a> {
 }
 
 /// What the user decided.
-#[derive(Debug, PartialEq)]
-struct DecisionAnswer {
-    selected: Vec<String>,
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct DecisionAnswer {
+    /// How the question ended.
+    pub outcome: FormOutcome,
+    /// The labels of the chosen options.
+    pub selected: Vec<String>,
     /// The answer in the user's own words.
-    other: Option<String>,
+    pub other: Option<String>,
 }
 
 impl DecisionForm<'_> {
@@ -218,12 +226,12 @@ impl DecisionForm<'_> {
         if selected.is_empty() && other.is_none() {
             return Err("Please choose an option.".to_owned());
         }
-        Ok(DecisionAnswer { selected, other })
+        Ok(DecisionAnswer { outcome: FormOutcome::Answered, selected, other })
     }
 }
 
 impl DecisionAnswer {
-    fn into_output(self) -> Output {
+    fn into_output(self) -> TypedOutput<Self> {
         let quoted: Vec<String> =
             self.selected.iter().map(|label| format!("\"{label}\"")).collect();
         let text = match (&*quoted, &self.other) {
@@ -236,8 +244,7 @@ impl DecisionAnswer {
                 format!("The user chose: {}, and added: {other}", chosen.join(", "))
             }
         };
-        let data = json!({ "outcome": "answered", "selected": self.selected, "other": self.other });
-        Output::text(text).title("answered").structured(data)
+        TypedOutput::new(Output::text(text).title(self.outcome.as_str()), self)
     }
 }
 

@@ -7,5 +7,6 @@ mod clarification;
 mod decision;
 mod question;
 
-pub use self::clarification::ask_clarification;
-pub use self::decision::{DecisionOption, request_decision};
+pub use self::clarification::{ClarificationAnswer, ask_clarification};
+pub use self::decision::{DecisionAnswer, DecisionOption, request_decision};
+pub use crate::form_outcome::FormOutcome;

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 use tool_sdk::{Context, ElicitationOutcome, ErrorKind, InquiryKind, Output, ToolError};
 
+use crate::form_outcome::FormOutcome;
+
 /// What the model does without an answer.
 const DECIDE_YOURSELF: &str = "decide yourself, and say in your answer what you assumed";
 
@@ -10,8 +12,8 @@ const DECIDE_YOURSELF: &str = "decide yourself, and say in your answer what you 
 pub(super) enum QuestionOutcome {
     /// The user filled in the form.
     Answered(Map<String, Value>),
-    /// The output for a question without an answer.
-    Unanswered(Output),
+    /// The user gave no answer, for this reason; with the output for the model.
+    Unanswered(FormOutcome, Output),
 }
 
 /// Asks the user to fill in a form.
@@ -33,19 +35,20 @@ pub(super) async fn ask_user(
             cx.emit("question.answered", json!({ "outcome": "answered", "content": content }));
             return Ok(QuestionOutcome::Answered(content));
         }
-        Ok(ElicitationOutcome::Declined) => ("declined", "The user does not want to answer."),
+        Ok(ElicitationOutcome::Declined) => {
+            (FormOutcome::Declined, "The user does not want to answer.")
+        }
         Ok(ElicitationOutcome::Cancelled) => {
-            ("cancelled", "The user closed the question without an answer.")
+            (FormOutcome::Cancelled, "The user closed the question without an answer.")
         }
         Err(error) if error.kind() == ErrorKind::Timeout => {
-            ("timed_out", "The user did not answer in time.")
+            (FormOutcome::TimedOut, "The user did not answer in time.")
         }
         Err(error) => return Err(error.hint(DECIDE_YOURSELF)),
     };
-    let data = json!({ "outcome": outcome });
-    cx.emit("question.answered", data.clone());
+    cx.emit("question.answered", json!({ "outcome": outcome }));
     let text = format!("{what} Do not ask again: {DECIDE_YOURSELF}.");
-    Ok(QuestionOutcome::Unanswered(Output::text(text).title(outcome).structured(data)))
+    Ok(QuestionOutcome::Unanswered(outcome, Output::text(text).title(outcome.as_str())))
 }
 
 /// Returns the text of a question with its context.

@@ -1,9 +1,20 @@
 //! The tool `check_env_vars`: tells which variables are set.
 
-use serde_json::json;
-use tool_sdk::{Context, InvalidArgs, Output, ToolError, tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tool_sdk::{Context, InvalidArgs, Output, ToolError, TypedOutput, tool};
 
 use crate::secrets::{NAME_PATTERN, request_tool::is_name};
+
+/// Which variables are set.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct VariableCheck {
+    /// The names of those that are set.
+    pub available: Vec<String>,
+    /// The names of those that are not.
+    pub missing: Vec<String>,
+}
 
 /// Tell which variables, such as API keys, are set and which are missing.
 ///
@@ -21,7 +32,7 @@ pub async fn check_env_vars(
     #[arg(length = 1..=50)]
     required_vars: Vec<String>,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<VariableCheck>, ToolError> {
     let store = cx.session().secrets();
     let (mut available, mut missing) = (Vec::new(), Vec::new());
     for name in required_vars {
@@ -35,8 +46,7 @@ pub async fn check_env_vars(
         names => names.join(", "),
     };
     let text = format!("available: {}\nmissing: {}", line(&available), line(&missing));
-    let data = json!({ "available": available, "missing": missing });
-    Ok(Output::text(text).structured(data))
+    Ok(TypedOutput::new(Output::text(text), VariableCheck { available, missing }))
 }
 
 fn check_names(args: &CheckEnvVarsArgs) -> Result<(), InvalidArgs> {

@@ -1,9 +1,24 @@
 //! The tool `get_env_var`: shows a variable, and of a secret only that it is set.
 
-use serde_json::json;
-use tool_sdk::{Context, Output, ToolError, tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tool_sdk::{Context, Output, ToolError, TypedOutput, tool};
 
 use super::describe_value;
+
+/// What a model may know about a variable.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct VariableInfo {
+    /// The name.
+    pub name: String,
+    /// Whether the value is a secret.
+    pub is_secret: bool,
+    /// The value; of a secret the length and at most the last characters.
+    pub description: String,
+    /// Where the value is kept.
+    pub origin: String,
+}
 
 /// Show a variable. Of a secret, such as an API key, you see only that it is set.
 ///
@@ -20,7 +35,7 @@ pub async fn get_env_var(
     #[arg(length = 1..=100)]
     variable_name: &str,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<VariableInfo>, ToolError> {
     let found = cx.session().secrets().find(cx.session(), variable_name).await?;
     let stored = found.ok_or_else(|| {
         ToolError::not_found(format_args!("`{variable_name}` is not set"))
@@ -28,11 +43,11 @@ pub async fn get_env_var(
     })?;
     let described = describe_value(&stored);
     let text = format!("{variable_name}: {described}, from {}", stored.origin);
-    let data = json!({
-        "name": variable_name,
-        "is_secret": stored.is_secret,
-        "description": described,
-        "origin": stored.origin,
-    });
-    Ok(Output::text(text).structured(data))
+    let info = VariableInfo {
+        name: variable_name.to_owned(),
+        is_secret: stored.is_secret,
+        description: described,
+        origin: stored.origin,
+    };
+    Ok(TypedOutput::new(Output::text(text), info))
 }

@@ -10,9 +10,10 @@ mod request_tool;
 
 use tool_sdk::StoredSecret;
 
-pub use self::check_tool::check_env_vars;
-pub use self::get_tool::get_env_var;
-pub use self::request_tool::{RequestedVariable, request_env_var};
+pub use self::check_tool::{VariableCheck, check_env_vars};
+pub use self::get_tool::{VariableInfo, get_env_var};
+pub use self::request_tool::{EnteredVariables, RequestedVariable, request_env_var};
+pub use crate::form_outcome::FormOutcome;
 
 /// The pattern of the name of a variable.
 const NAME_PATTERN: &str = "^[A-Za-z_][A-Za-z0-9_-]*$";

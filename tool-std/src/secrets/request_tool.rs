@@ -4,14 +4,15 @@
 //! event or an error.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tool_sdk::{
     Context, ElicitationOutcome, ErrorKind, InquiryKind, InvalidArgs, Output, SecretStore,
-    SecretValue, ToolError, tool,
+    SecretValue, ToolError, TypedOutput, tool,
 };
 
 use super::NAME_PATTERN;
+use crate::form_outcome::FormOutcome;
 
 /// A variable that the user enters.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -32,6 +33,20 @@ pub struct RequestedVariable {
     /// Whether the user must enter it.
     #[serde(default = "yes")]
     pub is_required: bool,
+}
+
+/// Which variables the user entered.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct EnteredVariables {
+    /// How the form ended.
+    pub outcome: FormOutcome,
+    /// The names of the variables that are set now.
+    pub set: Vec<String>,
+    /// The names of those that the user left out.
+    pub left_out: Vec<String>,
+    /// How long they are kept: `session` or `project`.
+    pub scope: String,
 }
 
 fn yes() -> bool {
@@ -62,9 +77,10 @@ pub async fn request_env_var(
     #[arg(default = false)]
     save_to_project: bool,
     cx: &Context,
-) -> Result<Output, ToolError> {
+) -> Result<TypedOutput<EnteredVariables>, ToolError> {
     let store = cx.session().secrets();
     check_channel(&fields, save_to_project, &store, cx)?;
+    let scope = if save_to_project { "project" } else { "session" };
     let names: Vec<&str> = fields.iter().map(|field| &*field.variable_name).collect();
     cx.emit("variables.requested", json!({ "names": names }));
     let message = match reason {
@@ -73,27 +89,29 @@ pub async fn request_env_var(
     };
     let content = match cx.elicit(message, form_schema(&fields)).await {
         Ok(ElicitationOutcome::Accepted(content)) => content,
-        Ok(ElicitationOutcome::Declined) => return Ok(unanswered("declined")),
-        Ok(ElicitationOutcome::Cancelled) => return Ok(unanswered("cancelled")),
-        Err(error) if error.kind() == ErrorKind::Timeout => return Ok(unanswered("timed_out")),
+        Ok(ElicitationOutcome::Declined) => return Ok(unanswered(FormOutcome::Declined, scope)),
+        Ok(ElicitationOutcome::Cancelled) => return Ok(unanswered(FormOutcome::Cancelled, scope)),
+        Err(error) if error.kind() == ErrorKind::Timeout => {
+            return Ok(unanswered(FormOutcome::TimedOut, scope));
+        }
         Err(error) => return Err(error),
     };
     let (mut set, mut left_out) = (Vec::new(), Vec::new());
-    for field in &fields {
+    for field in fields {
         match entered_value(&content, &field.variable_name) {
             Some(value) => {
-                save(&store, field, value, save_to_project, cx).await?;
-                set.push(field.variable_name.as_str());
+                save(&store, &field, value, save_to_project, cx).await?;
+                set.push(field.variable_name);
             }
-            None => left_out.push(field.variable_name.as_str()),
+            None => left_out.push(field.variable_name),
         }
     }
-    let scope = if save_to_project { "project" } else { "session" };
-    let data = json!({ "outcome": "answered", "set": set, "left_out": left_out, "scope": scope });
-    cx.emit("variables.entered", data.clone());
-    let list = |names: &[&str]| if names.is_empty() { "none".into() } else { names.join(", ") };
+    let list = |names: &[String]| if names.is_empty() { "none".into() } else { names.join(", ") };
     let text = format!("set for this {scope}: {}\nleft out: {}", list(&set), list(&left_out));
-    Ok(Output::text(text).structured(data))
+    let outcome = FormOutcome::Answered;
+    let entered = EnteredVariables { outcome, set, left_out, scope: scope.to_owned() };
+    cx.emit("variables.entered", json!(entered));
+    Ok(TypedOutput::new(Output::text(text), entered))
 }
 
 /// Fails when the user cannot be asked for these variables.
@@ -159,10 +177,12 @@ async fn save(
     }
 }
 
-fn unanswered(outcome: &'static str) -> Output {
+fn unanswered(outcome: FormOutcome, scope: &str) -> TypedOutput<EnteredVariables> {
     let text =
         "The user did not enter the variables. Go on without them, or say what cannot be done.";
-    Output::text(text).title(outcome).structured(json!({ "outcome": outcome }))
+    let (set, left_out) = (Vec::new(), Vec::new());
+    let entered = EnteredVariables { outcome, set, left_out, scope: scope.to_owned() };
+    TypedOutput::new(Output::text(text).title(outcome.as_str()), entered)
 }
 
 /// Whether a text can be the name of a variable.

@@ -45,7 +45,9 @@ pub use self::native::{
     Prepare, PrepareResult, Range, Table, ToolCallbacks, ToolFn, ToolMethods, ToolOptions,
     ToolSpec, ViaMethods, ViaNothing,
 };
-pub use self::output::{ErrorType, IntoOutput, Json, OtherConversion, OutputType, ResultType};
+pub use self::output::{
+    ErrorType, IntoOutput, Json, OtherConversion, OutputType, ResultType, TypedOutput,
+};
 pub use self::param::{
     Args, Lengthy, Param, Patterned, Ranged, default_value, struct_type, text_default,
 };

@@ -39,6 +39,45 @@ use crate::schema::SchemaFn;
 #[expect(clippy::exhaustive_structs, reason = "tools build it")]
 pub struct Json<T>(pub T);
 
+/// A structured result, with an output schema, beside a text of its own for the model.
+///
+/// Use it where JSON is harder to read for a model than a few words; programs read the value.
+///
+/// # Examples
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Serialize;
+/// use tool_sdk::{Output, TypedOutput, tool};
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct WordCount {
+///     words: usize,
+/// }
+///
+/// /// Count words.
+/// #[tool(read)]
+/// fn count_words(
+///     /// The text.
+///     text: &str,
+/// ) -> TypedOutput<WordCount> {
+///     let words = text.split_whitespace().count();
+///     TypedOutput::new(Output::text(format!("{words} words")), WordCount { words })
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct TypedOutput<T> {
+    output: Output,
+    value: T,
+}
+
+impl<T> TypedOutput<T> {
+    /// Creates a result of what the model reads, and the value.
+    pub fn new(output: Output, value: T) -> Self {
+        Self { output, value }
+    }
+}
+
 impl<T> Deref for Json<T> {
     type Target = T;
 
@@ -94,7 +133,7 @@ impl IntoOutput for () {
     }
 }
 
-/// A type that [`Json`] can contain.
+/// A type that [`Json`] and [`TypedOutput`] can contain.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be returned as `Json`",
     label = "the result is written as JSON, with a schema",
@@ -116,18 +155,34 @@ pub(crate) trait Failure: Into<ToolError> {}
 #[diagnostic::do_not_recommend]
 impl<E: Into<ToolError>> Failure for E {}
 
-impl<T: Structured> IntoOutput for Json<T> {
+/// Returns the schema of a structured value.
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
+    generator.subschema_for::<T>()
+}
+
+/// Returns the error for a value that cannot be written.
+fn unwritable(error: serde_json::Error) -> ToolError {
+    ToolError::internal("the result cannot be written as JSON").source(error)
+}
+
+impl<T: Structured> IntoOutput for TypedOutput<T> {
     fn schema() -> Option<SchemaFn> {
-        fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
-            generator.subschema_for::<T>()
-        }
         Some(schema_of::<T>)
     }
 
     fn into_output(self) -> Result<Output, ToolError> {
-        Output::json(&self.0).map_err(|error| {
-            ToolError::internal("the result cannot be written as JSON").source(error)
-        })
+        let value = serde_json::to_value(&self.value).map_err(unwritable)?;
+        Ok(self.output.structured(value))
+    }
+}
+
+impl<T: Structured> IntoOutput for Json<T> {
+    fn schema() -> Option<SchemaFn> {
+        Some(schema_of::<T>)
+    }
+
+    fn into_output(self) -> Result<Output, ToolError> {
+        Output::json(&self.0).map_err(unwritable)
     }
 }
 
