@@ -2,9 +2,13 @@
 
 use std::process::ExitCode;
 
+use tool_sdk::Icon;
 use tool_sdk::cli::App;
 
 tool_sdk::link!(tool_std);
+
+/// The name that MCP clients show to people.
+const TITLE: &str = "Standard tools";
 
 fn main() -> ExitCode {
     App::linked()
@@ -14,5 +18,15 @@ fn main() -> ExitCode {
                 .with_profiles(tool_std::model_profiles())
                 .with_variants(tool_std::exec::variants())
         })
+        .with_mcp_server(|server| server.with_title(TITLE).with_icon(icon()))
         .main()
+}
+
+/// Returns the icon of the server: a prompt and a cursor, as in a terminal.
+fn icon() -> Icon {
+    const SVG: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 48 48'%3E\
+                       %3Crect width='48' height='48' rx='10' fill='%23234'/%3E\
+                       %3Cpath d='M12 15l9 9-9 9M24 34h12' fill='none' stroke='%23fff' stroke-width='4'/%3E\
+                       %3C/svg%3E";
+    Icon::new(SVG).mime("image/svg+xml").size("any")
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command};
 use tool_sdk_core::{Hook, HookPriority, Pipeline, Registry, RegistryError, Session, Toolset};
+#[cfg(feature = "mcp")]
+use tool_sdk_mcp::Server;
 use tool_sdk_process::{internal, sandbox};
 use tool_sdk_workspace::internal::shut_down_writes;
 
@@ -59,6 +61,8 @@ pub struct App {
     pipeline_setup: Vec<Box<dyn Fn(Pipeline) -> Pipeline>>,
     #[cfg(feature = "agent")]
     pub(super) agents: Vec<tool_sdk_agent::AgentDefinition>,
+    #[cfg(feature = "mcp")]
+    server_setup: Vec<Box<dyn Fn(Server) -> Server>>,
 }
 
 impl fmt::Debug for App {
@@ -81,6 +85,8 @@ impl App {
             pipeline_setup: Vec::new(),
             #[cfg(feature = "agent")]
             agents: Vec::new(),
+            #[cfg(feature = "mcp")]
+            server_setup: Vec::new(),
         }
     }
 
@@ -94,7 +100,9 @@ impl App {
         Self { is_linked: true, ..app }
     }
 
-    /// Sets the version that `--version` prints; without one the option does not exist.
+    /// Sets the version that `--version` prints and that servers announce, usually
+    /// `env!("CARGO_PKG_VERSION")`. Without one the option does not exist, and servers announce
+    /// `0.0.0`.
     #[must_use]
     pub fn version(mut self, version: &'static str) -> Self {
         self.version = Some(version);
@@ -177,6 +185,29 @@ impl App {
     #[must_use]
     pub fn with_agent(mut self, agent: tool_sdk_agent::AgentDefinition) -> Self {
         self.agents.push(agent);
+        self
+    }
+
+    /// Adds a callback that changes the MCP server of `serve mcp` and `serve http`: its title, icons,
+    /// website, resources, prompts, pages.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    /// use tool_sdk::cli::App;
+    ///
+    /// fn main() -> ExitCode {
+    ///     App::linked()
+    ///         .version(env!("CARGO_PKG_VERSION"))
+    ///         .with_mcp_server(|server| server.with_title("Shelf").with_website("https://example.com"))
+    ///         .main()
+    /// }
+    /// ```
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn with_mcp_server(mut self, configure: impl Fn(Server) -> Server + 'static) -> Self {
+        self.server_setup.push(Box::new(configure));
         self
     }
 
@@ -292,7 +323,7 @@ impl App {
             }
             Some(("schema", sub)) => {
                 let tools = self.listed_toolset(settings, ServerScope::All, sub, io)?;
-                schema::run(program, tools, sub, io)
+                schema::run(self, program, tools, sub, io)
             }
             Some(("approvals", sub)) => approvals::run(settings, sub, io),
             Some(("secrets", sub)) => secrets::run(settings, sub, io),
@@ -364,6 +395,18 @@ impl App {
     /// Applies the program's pipeline callbacks.
     pub(super) fn prepare_pipeline(&self, pipeline: Pipeline) -> Pipeline {
         self.pipeline_setup.iter().fold(pipeline, |pipeline, configure| configure(pipeline))
+    }
+
+    /// Returns the version that servers announce.
+    #[cfg(feature = "mcp")]
+    pub(super) fn announced_version(&self) -> &'static str {
+        self.version.unwrap_or("0.0.0")
+    }
+
+    /// Applies the program's server callbacks.
+    #[cfg(feature = "mcp")]
+    pub(super) fn prepare_server(&self, server: Server) -> Server {
+        self.server_setup.iter().fold(server, |server, configure| configure(server))
     }
 
     /// Applies the program's session callbacks.

@@ -100,7 +100,7 @@ mod tests {
         let result = match command {
             "list" => list::run(tools, matches, &mut io),
             "show" => show::run("toy", tools, matches, &mut io),
-            _ => schema::run("toy", tools, matches, &mut io),
+            _ => schema::run(&crate::App::new(Registry::default()), "toy", tools, matches, &mut io),
         };
         (result, String::from_utf8(out).unwrap())
     }

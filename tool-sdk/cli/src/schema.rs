@@ -13,12 +13,13 @@ use tool_sdk_core::{
 };
 
 use super::exit::{CommandError, FAILED};
-use super::{Io, args, exit, filters, show, style};
+use super::{App, Io, args, exit, filters, show, style};
 
 /// The format of an older `tools.json`, in the function form.
 pub(super) const LEGACY_FORMAT: &str = "tools-json-legacy";
 
 pub(super) fn run(
+    app: &App,
     program: &str,
     tools: impl Into<Toolset>,
     matches: &ArgMatches,
@@ -28,7 +29,7 @@ pub(super) fn run(
     let tools = select_tools(program, &filters::filter_toolset(tools.into(), matches, io), &names)?;
     let format = matches.get_one::<String>(args::FORMAT).map_or("", String::as_str);
     if format == args::OPENAPI {
-        return print_openapi(program, &tools, matches, io);
+        return print_openapi(app, program, &tools, matches, io);
     }
     let is_legacy = format == LEGACY_FORMAT;
     // The lint of the older form is that of complete definitions.
@@ -61,6 +62,7 @@ pub(super) fn run(
 /// Prints the OpenAPI document of a server with these tools.
 #[cfg(feature = "http")]
 fn print_openapi(
+    app: &App,
     program: &str,
     tools: &[Definition],
     matches: &ArgMatches,
@@ -77,13 +79,19 @@ fn print_openapi(
              formats with one schema for each tool",
         ));
     }
-    let api = (program, env!("CARGO_PKG_VERSION"));
+    let api = (program, app.announced_version());
     writeln!(io.stdout, "{:#}", openapi_document(tools, api, OpenApiContent::Tools))?;
     Ok(0)
 }
 
 #[cfg(not(feature = "http"))]
-fn print_openapi(_: &str, _: &[Definition], _: &ArgMatches, _: &mut Io<'_>) -> exit::Result {
+fn print_openapi(
+    _: &App,
+    _: &str,
+    _: &[Definition],
+    _: &ArgMatches,
+    _: &mut Io<'_>,
+) -> exit::Result {
     Err(CommandError::usage("this program is built without a server for REST"))
 }
 

@@ -120,7 +120,7 @@ fn serve_mcp(
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let shutdown = CancellationToken::new();
     let own_workspace = readable.clone();
-    let server = mcp_server(program, settings, &pipeline, session, shutdown.clone())
+    let server = mcp_server(app, program, settings, &pipeline, session, shutdown.clone())
         .with_session_setup(move |session| own_workspace.attach_to(session));
     match matches.get_one::<ListenAddress>(HTTP) {
         Some(_) if matches.get_flag(args::ROOTS_FROM_CLIENT) => Err(CommandError::usage(
@@ -173,17 +173,19 @@ fn serve_mcp(
 
 /// Returns the MCP server of the program, which `serve mcp` and `serve http` share.
 pub(super) fn mcp_server(
+    app: &App,
     program: &str,
     settings: &Settings,
     pipeline: &Pipeline,
     session: Session,
     shutdown: CancellationToken,
 ) -> Server {
-    Server::new(pipeline.clone(), session)
-        .with_name(program, env!("CARGO_PKG_VERSION"))
+    let server = Server::new(pipeline.clone(), session)
+        .with_name(program, app.announced_version())
         .with_shutdown(shutdown)
         .with_instructions(describe_settings(settings))
-        .with_client_approvals(settings.prompt_mode != PromptMode::NoInput)
+        .with_client_approvals(settings.prompt_mode != PromptMode::NoInput);
+    app.prepare_server(server)
 }
 
 /// Describes for clients what the tools act on and what restricts them, also where nothing does.

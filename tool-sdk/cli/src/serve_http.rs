@@ -63,8 +63,9 @@ pub(super) fn run(
     }
     let asks = settings.prompt_mode != PromptMode::NoInput;
     let mcp_readable = readable.clone();
-    let mcp = serve::mcp_server(program, settings, &pipeline, session.clone(), shutdown.clone())
-        .with_session_setup(move |session| mcp_readable.attach_to(session));
+    let mcp =
+        serve::mcp_server(app, program, settings, &pipeline, session.clone(), shutdown.clone())
+            .with_session_setup(move |session| mcp_readable.attach_to(session));
     let serving = async {
         let (listener, endpoint) = endpoint.bind(&settings.roots, io).await?;
         announce(program, settings, &endpoint, &token, asks, io)?;
@@ -74,7 +75,7 @@ pub(super) fn run(
             None => http,
         };
         let options = RestOptions::new(http)
-            .with_name(program, env!("CARGO_PKG_VERSION"))
+            .with_name(program, app.announced_version())
             .with_session(session)
             .with_session_setup(move |session| readable.attach_to(session))
             .with_approvals(asks)

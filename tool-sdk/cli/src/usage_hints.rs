@@ -13,7 +13,13 @@ const KNOWN_OPTIONS: &[(&str, &str)] = &[
     ("--dir", "'--root DIR' names a folder that tools may access"),
     ("--cwd", "'--root DIR' names a folder that tools may access"),
     ("-v", "the option is spelled '--verbose'"),
+    ("-V", NO_VERSION),
+    ("--version", NO_VERSION),
 ];
+
+/// The suggestion in a program whose author set no version.
+const NO_VERSION: &str =
+    "the author of this program sets its version with 'App::version(env!(\"CARGO_PKG_VERSION\"))'";
 
 /// Adds a suggestion to the error if it is about one of the known options, or about the name of a
 /// tool in place of a command.
@@ -58,6 +64,8 @@ mod tests {
             (&["echo"][..], "'toy call echo' calls the tool"),
             (&["say", "--text", "x"], "'toy call say' calls the tool"),
             (&["list", "-v"], "'--verbose'"),
+            (&["-V"], "'App::version("),
+            (&["--version"], "'App::version("),
             (&["lst"], "'list'"),
         ] {
             let ran = run(args);

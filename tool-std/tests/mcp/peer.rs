@@ -64,7 +64,10 @@ impl Peer {
         peer.send(&hello_with("2025-06-18", capabilities));
         let answer = peer.hear();
         assert_eq!(answer["result"]["protocolVersion"], "2025-06-18", "{answer}");
-        assert_eq!(answer["result"]["serverInfo"]["name"], "tool-std");
+        let info = &answer["result"]["serverInfo"];
+        assert_eq!((&info["name"], &info["title"]), (&json!("tool-std"), &json!("Standard tools")));
+        assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(info["icons"][0]["mimeType"], "image/svg+xml");
         peer.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         peer
     }

@@ -36,7 +36,7 @@ pub struct ToolDisplay {
     pub icons: Vec<Icon>,
 }
 
-/// An icon of a tool.
+/// An icon of a tool or a server.
 ///
 /// # Examples
 ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Map;
 use tokio::time::timeout;
-use tool_sdk_core::{ConversationMessage, Inquiry};
+use tool_sdk_core::{ConversationMessage, Icon, Inquiry};
 use tool_sdk_mcp::{PromptDefinition, PromptProvider, ResourceDefinition, ResourceProvider};
 
 use super::http::{ADA, Served, next};
@@ -254,7 +254,9 @@ async fn prompts_and_resources_are_there_where_the_host_has_them() {
 // Who hears no greeting is told by each result who it is of.
 #[tokio::test]
 async fn a_modern_result_says_of_which_server_it_is() {
-    let server = curious().with_name("toys", "7");
+    let icon = Icon::new("data:image/png;base64,").mime("image/png").size("48x48");
+    let server = curious().with_name("toys", "7").with_title("Toy box").with_icon(icon);
+    let server = server.with_website("https://toys.example");
     let begun = json!({
         "ref": { "type": "ref/prompt", "name": "greet" },
         "argument": { "name": "how", "value": "warm" },
@@ -263,7 +265,6 @@ async fn a_modern_result_says_of_which_server_it_is() {
     let mut answered = greet.clone();
     answered["inputResponses"] = json!({ "name": ada() });
     let requests = [
-        ("server/discover", json!({})),
         ("tools/list", json!({})),
         ("tools/call", json!({ "name": "greet", "arguments": {} })),
         ("tools/call", json!({ "name": "greet", "arguments": { "no": "such" } })),
@@ -279,8 +280,19 @@ async fn a_modern_result_says_of_which_server_it_is() {
     for (method, params) in &requests {
         let answer = modern.request(method, params.clone()).await;
         let info = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
-        assert_eq!(info, &json!({ "name": "toys", "version": "7" }), "{method}: {answer}");
+        let expected = json!({ "name": "toys", "title": "Toy box", "version": "7" });
+        assert_eq!(info, &expected, "{method}: {answer}");
     }
+    // What does not change is sent once.
+    let discovered = modern.request("server/discover", json!({})).await;
+    let info = &discovered["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    let icon =
+        json!([{ "src": "data:image/png;base64,", "mimeType": "image/png", "sizes": ["48x48"] }]);
+    let expected = json!({
+        "name": "toys", "title": "Toy box", "version": "7", "websiteUrl": "https://toys.example",
+        "icons": icon,
+    });
+    assert_eq!(info, &expected);
     let mut legacy = Peer::legacy(&server, json!({})).await;
     for (method, params) in requests.iter().filter(|(method, _)| method.ends_with("/list")) {
         let answer = legacy.request(method, params.clone()).await;

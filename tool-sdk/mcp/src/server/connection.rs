@@ -336,14 +336,26 @@ impl Connection {
         self.server.pipeline.toolset().view_for(&self.session)
     }
 
-    /// Returns the name and version that clients see.
+    /// Returns the names and the version that clients see with each result.
     pub(super) fn server_info(&self) -> Implementation {
-        Implementation::new(self.server.name.clone(), self.server.version.clone())
+        let mut info = Implementation::new(self.server.name.clone(), self.server.version.clone());
+        info.title = self.server.title.clone();
+        info
+    }
+
+    /// Returns all that clients see of the server when they begin.
+    fn full_server_info(&self) -> Implementation {
+        let mut info = self.server_info();
+        info.website_url = self.server.website.clone();
+        // Both types have the fields of the protocol.
+        let icons = serde_json::to_value(&self.server.icons).and_then(serde_json::from_value);
+        info.icons = icons.ok().filter(|icons: &Vec<_>| !icons.is_empty());
+        info
     }
 
     pub(super) fn server_config(&self, ui: UiSupport) -> ServerConfig {
         let mut config = ServerConfig::new(self.server_capabilities(ui));
-        config.server_info = self.server_info();
+        config.server_info = self.full_server_info();
         config.instructions = self.server.instructions.clone();
         config
     }

@@ -45,7 +45,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use tool_sdk_core::{Pipeline, Session};
+use tool_sdk_core::{Icon, Pipeline, Session};
 
 use self::client_roots::RootsCallback;
 use self::dyn_provider::{DynPromptProvider, DynResourceProvider};
@@ -85,6 +85,9 @@ pub struct Server {
     session: Session,
     name: String,
     version: String,
+    title: Option<String>,
+    website: Option<String>,
+    icons: Vec<Icon>,
     instructions: Option<String>,
     setup_session: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     asks_client: bool,
@@ -121,6 +124,9 @@ impl Server {
             session,
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            title: None,
+            website: None,
+            icons: Vec::new(),
             instructions: None,
             setup_session: None,
             asks_client: true,
@@ -140,6 +146,28 @@ impl Server {
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         (self.name, self.version) = (name.into(), version.into());
+        self
+    }
+
+    /// Sets the name that clients show to people in place of the server name.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the address of a page about the server, which clients may show.
+    #[must_use]
+    pub fn with_website(mut self, url: impl Into<String>) -> Self {
+        self.website = Some(url.into());
+        self
+    }
+
+    /// Adds an icon of the server, for clients that show one. All of them support PNG and JPEG, most
+    /// of them SVG. Clients see it when they begin, and not with each result.
+    #[must_use]
+    pub fn with_icon(mut self, icon: Icon) -> Self {
+        self.icons.push(icon);
         self
     }
 
@@ -171,7 +199,8 @@ impl Server {
     ///
     /// A client is a model and not a user, so the callback should give nothing but reading, and refuse
     /// folders with secrets. Only clients at two streams are asked, because the folders of others may be
-    /// on another computer, and only those of versions before 2026-07-28. At most 32 folders are used.
+    /// on another computer. Clients of 2026-07-28 are asked by the first call and again after a minute. At
+    /// most 32 folders are used.
     #[must_use]
     pub fn with_client_roots(
         mut self,

@@ -90,7 +90,11 @@ pub(super) fn result_text(
         ProtocolEra::Modern => {
             result.fill_missing_cache_hints();
             let mut result = json!(result);
-            result["_meta"][SERVER_INFO_KEY] = server_info();
+            // The result of `server/discover` has it with everything that the server says about itself.
+            let info = &mut result["_meta"][SERVER_INFO_KEY];
+            if info.is_null() {
+                *info = server_info();
+            }
             write_value(&mut text, &result);
         }
     }
