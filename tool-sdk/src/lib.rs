@@ -197,9 +197,9 @@ pub mod arguments {
 pub mod environment {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        ClientKind, CloseCallback, ConversationMessage, DeniedFiles, ElicitationOutcome,
+        AccessDecision, ClientKind, CloseCallback, ConversationMessage, DeniedFiles, ElicitationOutcome,
         FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind,
-        Interrupted, MissingService, PermissionFuture, ScriptedAnswers, SessionIds, Signal, Sink,
+        Interrupted, MissingService, PermissionFuture, RequestedAccess, ScriptedAnswers, SessionIds, Signal, Sink,
         ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
     };
 }

@@ -60,9 +60,9 @@ pub use self::call::{
 };
 pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
-    ClientKind, CloseCallback, Context, ConversationMessage, DeniedFiles, ElicitationOutcome,
+    AccessDecision, ClientKind, CloseCallback, Context, ConversationMessage, DeniedFiles, ElicitationOutcome,
     FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
-    PermissionFuture, ScriptedAnswers, Session, SessionIds, Signal, Sink, State, ToolFacts,
+    PermissionFuture, RequestedAccess, ScriptedAnswers, Session, SessionIds, Signal, Sink, State, ToolFacts,
     ToolSettings, Visibility, VisibilityFilter, WorkStop,
 };
 pub use self::error::{ErrorKind, ToolError};

@@ -9,6 +9,7 @@
 mod cancel;
 mod denied_files;
 mod inquiry;
+mod requested_access;
 mod scripted_answers;
 mod session;
 mod session_states;
@@ -32,6 +33,7 @@ pub use self::cancel::{Interrupted, WorkStop};
 pub(crate) use self::denied_files::DenialJudge;
 pub use self::denied_files::DeniedFiles;
 pub use self::inquiry::{ElicitationOutcome, Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
+pub use self::requested_access::{AccessDecision, RequestedAccess};
 pub use self::scripted_answers::ScriptedAnswers;
 pub(crate) use self::session::SessionHandle;
 pub use self::session::{ClientKind, ConversationMessage, Session, SessionIds};
@@ -451,7 +453,7 @@ impl Context {
     pub async fn request_permission(
         &self,
         permission: impl Into<String>,
-        what: impl Into<String>,
+        what: impl Into<RequestedAccess>,
     ) -> bool {
         match &self.sink {
             Some(sink) => {
@@ -460,6 +462,33 @@ impl Context {
                     .await
             }
             None => false,
+        }
+    }
+
+    /// Returns what rules, grants and the mode decide about `what` under `permission`. The user is
+    /// not asked.
+    ///
+    /// For a tool that comes upon something while it runs and can go on without it, such as a
+    /// redirect. Returns [`AccessDecision::Denied`] without a pipeline around the call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{AccessDecision, RequestedAccess};
+    ///
+    /// let cx = tool_sdk::testing::context();
+    /// let page = RequestedAccess::new("https://docs.rs/tokio").with_name("domain:docs.rs");
+    /// assert_eq!(cx.evaluate_permission("fetch", page), AccessDecision::Denied);
+    /// ```
+    #[must_use]
+    pub fn evaluate_permission(
+        &self,
+        permission: impl Into<String>,
+        what: impl Into<RequestedAccess>,
+    ) -> AccessDecision {
+        match &self.sink {
+            Some(sink) => Arc::clone(sink).evaluate_permission(self, permission.into(), what.into()),
+            None => AccessDecision::Denied,
         }
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, DeniedFiles, InquiryFuture, ToolFacts, VisibilityFilter, WorkStop};
+use super::{AccessDecision, Context, DeniedFiles, InquiryFuture, RequestedAccess, ToolFacts, VisibilityFilter, WorkStop};
 use crate::call::{Call, Outcome};
 use crate::error::ToolError;
 use crate::name::ToolName;
@@ -79,10 +79,22 @@ pub trait Sink: Send + Sync {
         self: Arc<Self>,
         cx: Context,
         permission: String,
-        what: String,
+        what: RequestedAccess,
     ) -> PermissionFuture {
         let _ = (cx, permission, what);
         Box::pin(ready(false))
+    }
+
+    /// Returns what rules, grants and the mode decide about `what` under `permission`; denied by
+    /// default.
+    fn evaluate_permission(
+        self: Arc<Self>,
+        cx: &Context,
+        permission: String,
+        what: RequestedAccess,
+    ) -> AccessDecision {
+        let _ = (cx, permission, what);
+        AccessDecision::Denied
     }
 
     /// Returns how long the user was asked during the call. This time does not count towards the

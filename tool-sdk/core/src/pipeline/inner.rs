@@ -20,8 +20,8 @@ use super::session_files;
 use crate::audit::{self, AuditSink};
 use crate::call::{Call, CallOrigin, Outcome};
 use crate::context::{
-    CloseCallback, Context, DeniedFiles, InquiryFuture, PermissionFuture, Session, Signal, Sink,
-    ToolFacts, VisibilityFilter, WorkStop,
+    AccessDecision, CloseCallback, Context, DeniedFiles, InquiryFuture, PermissionFuture,
+    RequestedAccess, Session, Signal, Sink, ToolFacts, VisibilityFilter, WorkStop,
 };
 use crate::event::{EventBus, EventCall, EventKind, SecretHoldback};
 use crate::hook::RegisteredHook;
@@ -294,9 +294,18 @@ impl Sink for PipelineInner {
         self: Arc<Self>,
         cx: Context,
         permission: String,
-        what: String,
+        what: RequestedAccess,
     ) -> PermissionFuture {
         Box::pin(super::runtime_permission::request_permission(self, cx, permission, what))
+    }
+
+    fn evaluate_permission(
+        self: Arc<Self>,
+        cx: &Context,
+        permission: String,
+        what: RequestedAccess,
+    ) -> AccessDecision {
+        super::runtime_permission::evaluate_permission(self, cx.clone(), permission, what)
     }
 
     fn await_inquiry(self: Arc<Self>, cx: Context, answers: InquiryFuture) -> InquiryFuture {

@@ -16,7 +16,7 @@ use super::hook_observer::EventHookObserver;
 use super::inner::PipelineInner;
 use super::session_policy::{CallPolicy, PolicyQuestion, deciding_sessions, is_granted};
 use crate::audit::{self, AuditEvent, AuditRecord};
-use crate::context::{Context, InquiryFuture};
+use crate::context::{AccessDecision, Context, InquiryFuture, RequestedAccess};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
@@ -31,23 +31,44 @@ pub(super) async fn request_permission(
     inner: Arc<PipelineInner>,
     cx: Context,
     permission: String,
-    what: String,
+    what: RequestedAccess,
 ) -> bool {
-    // A tool that was removed in the meantime gets no further permission.
-    let view = inner.toolset.view_for(cx.session());
-    let Some(tool) = view.get(cx.tool().as_str()).cloned() else { return false };
-    let mut what = what;
-    if let Some(redactor) = cx.session().secret_redactor() {
-        redactor.mask_learned(&mut what);
-    }
-    let request = PermissionRequest {
-        inner,
-        cx,
-        tool,
-        resource: Resource::new(what).with_permission(permission),
-    };
+    let Some(request) = PermissionRequest::new(inner, cx, permission, what) else { return false };
     let (decision, reply) = request.decide_and_ask().await;
     request.is_recorded(&decision, reply.as_ref()) && decision.action == Action::Allow
+}
+
+/// Returns what rules, grants and the mode decide about `what`, without a prompt.
+pub(super) fn evaluate_permission(
+    inner: Arc<PipelineInner>,
+    cx: Context,
+    permission: String,
+    what: RequestedAccess,
+) -> AccessDecision {
+    let request = PermissionRequest::new(inner, cx, permission, what);
+    match request.map(|request| request.decide(&[]).action) {
+        Some(Action::Allow) => AccessDecision::Allowed,
+        Some(Action::Ask) => AccessDecision::NeedsApproval,
+        Some(Action::Deny) | None => AccessDecision::Denied,
+    }
+}
+
+/// Returns the resource that rules and grants are matched against.
+fn to_resource(what: &RequestedAccess) -> Resource {
+    let resource = Resource::new(what.text()).with_suggestions(what.names());
+    let resource = what.names().iter().fold(resource, Resource::with_name);
+    match what.is_read_only() {
+        true => resource.with_class(RiskClass::Read).asks_by_default(),
+        false => resource,
+    }
+}
+
+/// Returns the patterns for "always": those of the resource, or else its text.
+fn suggested_patterns(resource: &Resource) -> Vec<String> {
+    match resource.suggestions() {
+        [] => Pattern::exact(resource.text()).map(String::from).into_iter().collect(),
+        given => given.to_vec(),
+    }
 }
 
 /// Waits for the answers to an elicitation of the running call, at most for the approval timeout.
@@ -75,6 +96,20 @@ struct PermissionRequest {
 }
 
 impl PermissionRequest {
+    /// Returns `None` when the tool was removed in the meantime: it gets no further permission.
+    fn new(
+        inner: Arc<PipelineInner>,
+        cx: Context,
+        permission: String,
+        mut what: RequestedAccess,
+    ) -> Option<Self> {
+        let tool = inner.toolset.view_for(cx.session()).get(cx.tool().as_str()).cloned()?;
+        if let Some(redactor) = cx.session().secret_redactor() {
+            redactor.mask_learned(what.text_mut());
+        }
+        Some(Self { inner, cx, tool, resource: to_resource(&what).with_permission(permission) })
+    }
+
     async fn decide_and_ask(&self) -> (Decision, Option<ApprovalAnswer>) {
         let Self { inner, cx, tool, .. } = self;
         let decision = self.decide(&[]);
@@ -181,7 +216,7 @@ impl PermissionRequest {
             original: None,
             summary: None,
             subjects: vec![resource.clone()],
-            suggestions: Pattern::exact(resource.text()).map(String::from).into_iter().collect(),
+            suggestions: suggested_patterns(resource),
             grantees: vec![grantee(definition, resource)],
             internals: ApprovalInternals::new(&definition.aliases, witness)
                 .with_origin(cx.origin())

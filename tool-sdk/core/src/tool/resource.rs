@@ -87,6 +87,7 @@ enum ResourceRole {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ResourceDetails {
     alias_paths: Vec<String>,
+    names: Vec<String>,
     known_prefixes: Vec<String>,
     reason: Option<Cow<'static, str>>,
     suggestions: Vec<String>,
@@ -303,6 +304,24 @@ impl Resource {
         self
     }
 
+    /// Adds a name of a group that the resource belongs to, such as `domain:docs.rs` for a URL. Rules
+    /// of every action and grants match it as they match the text, ignoring ASCII case.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Action, Resource, Rule};
+    ///
+    /// // `allow fetch(domain:docs.rs)` allows every page of this host.
+    /// let page = Resource::new("https://docs.rs/tokio").with_name("domain:docs.rs");
+    /// assert!(page.names().eq(["domain:docs.rs"]));
+    /// ```
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.details_mut().names.push(name.into());
+        self
+    }
+
     /// Marks it as a part of another resource, which is authorized itself: only rules that deny
     /// or ask match the part, and only those with a more specific pattern than `*`.
     ///
@@ -487,7 +506,7 @@ impl Resource {
     /// Returns the resource with secrets masked, for events and logs.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let is_clean = |text: &str| redactor.redact(text) == text;
-        if !self.forbidden_spellings().chain(self.reason()).all(is_clean) {
+        if !self.forbidden_spellings().chain(self.names()).chain(self.reason()).all(is_clean) {
             (self.path, self.sent_spelling) = Default::default();
             if let Some(details) = &mut self.details {
                 **details = ResourceDetails {
@@ -515,6 +534,11 @@ impl Resource {
     pub fn spellings(&self) -> impl Iterator<Item = &str> {
         let absolute = self.path.as_deref().and_then(Path::to_str);
         std::iter::once(&*self.text).chain(absolute.filter(|&path| path != self.text))
+    }
+
+    /// Returns the names of the groups that the resource belongs to.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.details.iter().flat_map(|it| &it.names).map(String::as_str)
     }
 
     /// Returns whether this is the path that an argument with this text names.

@@ -87,6 +87,9 @@ pub(super) fn matches_resource(pattern: &Pattern, resource: &Resource) -> bool {
     if resource.is_opaque() {
         return pattern.is_any();
     }
+    if resource.names().any(|name| pattern.matches_any_case(name)) {
+        return true;
+    }
     match resource.absolute() {
         Some(_) => {
             resource.spellings().any(|path| pattern.matches(path) || pattern.matches_path(path))

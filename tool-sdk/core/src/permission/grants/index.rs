@@ -55,7 +55,10 @@ impl GrantIndex {
                 .any(|path| self.paths.contains(&*normalize_slashes(path.as_bytes()))),
             None => self.texts.contains(resource.text().as_bytes()),
         };
+        let matches_name =
+            |name: &str| self.patterns.iter().any(|pattern| pattern.matches_any_case(name));
         is_plain
+            || resource.names().any(matches_name)
             || self
                 .wildcard_indices
                 .iter()
@@ -104,7 +107,7 @@ mod tests {
                 let plain = || Resource::new(text);
                 [plain(), plain().opaque(), Resource::path(text, format!("/w/{text}"))]
             })
-            .chain([Resource::path("c", "/w/src/c.rs")])
+            .chain([Resource::path("c", "/w/src/c.rs"), Resource::new("z").with_name("npm:x")])
             .collect();
         let to = Grantee::new(ToolName::from_static("any"), "any");
         // Every pair, so that no pattern hides another.

@@ -227,6 +227,9 @@ impl Rule {
     }
 
     fn matches_spelling(&self, resource: &Resource, folds: bool) -> bool {
+        if resource.names().any(|name| self.pattern.matches_any_case(name)) {
+            return true;
+        }
         let is_file = resource.absolute().is_some();
         if folds && is_file && self.action != Action::Allow {
             let folded = Self { pattern: self.pattern.to_folded_case(), ..self.clone() };
