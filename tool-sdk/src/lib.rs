@@ -57,14 +57,14 @@
 //! 6. what reports it: [`event`] and [`audit`];
 //! 7. surfaces: [`provider`] formats, [`agent`], [`mcp`], [`http`], [`cli`];
 //! 8. state: [`history`], [`memory`], [`plan`], and [`store`], which keeps them on SQLite;
-//! 9. building blocks: [`process`] and [`workspace`]; [`testing`].
+//! 9. building blocks: [`net`], [`process`] and [`workspace`]; [`testing`].
 //!
 //! # Features
 //!
 //! `macros` and `linked` are enabled by default. Each other feature adds one part and its
 //! dependencies: `agent` model clients and the agent loop, `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `hooks`
 //! commands as hooks, `http` a server with REST and OpenAPI, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
-//! same without a server over HTTP, `otel` fields
+//! same without a server over HTTP, `net` the guarded HTTP client, `otel` fields
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `store` state on SQLite, `testing`
 //! a harness and checks for tests, and `workspace` the folders that tools may access.
 
@@ -197,10 +197,11 @@ pub mod arguments {
 pub mod environment {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        AccessDecision, ClientKind, CloseCallback, ConversationMessage, DeniedFiles, ElicitationOutcome,
-        FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind,
-        Interrupted, MissingService, PermissionFuture, RequestedAccess, ScriptedAnswers, SessionIds, Signal, Sink,
-        ToolFacts, ToolSettings, Visibility, VisibilityFilter, WorkStop,
+        AccessDecision, ClientKind, CloseCallback, ConversationMessage, DeniedFiles,
+        ElicitationOutcome, FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler,
+        InquiryKind, Interrupted, MissingService, PermissionFuture, RequestedAccess,
+        ScriptedAnswers, SessionIds, Signal, Sink, ToolFacts, ToolSettings, Visibility,
+        VisibilityFilter, WorkStop,
     };
 }
 
@@ -370,6 +371,9 @@ pub mod agent {
     #[doc(inline)]
     pub use tool_sdk_agent::*;
 }
+#[cfg(feature = "net")]
+#[doc(inline)]
+pub use tool_sdk_net as net;
 #[cfg(feature = "process")]
 #[doc(inline)]
 pub use tool_sdk_process as process;

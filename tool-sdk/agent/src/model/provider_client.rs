@@ -3,7 +3,6 @@
 //! **Invariant:** a request is sent again only while nothing of its message has arrived.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use tokio::time::timeout;
 use tool_sdk_core::provider::{
     MessageAccumulator, MessageDelta, ModelApi, ModelMessage, StopReason,
 };
+use tool_sdk_net::{has_credentials, is_loopback_url};
 
 use super::api_key::ApiKey;
 use super::request_body;
@@ -360,20 +360,15 @@ const fn default_base_url(api: ModelApi) -> &'static str {
 fn parse_base_url(text: &str) -> Result<Url, InvalidEndpoint> {
     let wrong = |problem: &str| InvalidEndpoint(format!("the URL of the model: {problem}"));
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
-    if !url.username().is_empty() || url.password().is_some() {
+    if has_credentials(&url) {
         return Err(wrong("it must not contain credentials"));
     }
     match url.scheme() {
         "https" => Ok(url),
-        "http" if is_loopback(&url) => Ok(url),
+        "http" if is_loopback_url(&url) => Ok(url),
         "http" => Err(wrong("plain http is allowed for this machine only; use https")),
         _ => Err(wrong("it must start with https://")),
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 fn build_http_client(base_url: &Url) -> Result<reqwest::Client, InvalidEndpoint> {
@@ -382,7 +377,7 @@ fn build_http_client(base_url: &Url) -> Result<reqwest::Client, InvalidEndpoint>
     // A redirect would send the key to another host.
     let client =
         reqwest::Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT);
-    let client = if is_loopback(base_url) { client.no_proxy() } else { client };
+    let client = if is_loopback_url(base_url) { client.no_proxy() } else { client };
     client.build().map_err(|error| InvalidEndpoint(format!("no HTTP client: {error}")))
 }
 

@@ -10,6 +10,7 @@
 use reqwest::Url;
 use serde_json::Value;
 use tool_sdk_core::internal::spell_hidden;
+use tool_sdk_net::{has_credentials, is_loopback_host};
 
 use super::description_lint;
 
@@ -45,13 +46,13 @@ impl ElicitationUrl {
             return Err("its address contains invisible characters");
         }
         let url = Url::parse(text).map_err(|_| "its address is not a URL")?;
-        if !url.username().is_empty() || url.password().is_some() {
+        if has_credentials(&url) {
             return Err("its address contains a user name, which hides the host");
         }
         let host = url.host_str().ok_or("its address has no host")?.to_owned();
         match url.scheme() {
             "https" => {}
-            "http" if is_loopback(&host) => {}
+            "http" if is_loopback_host(&host) => {}
             "http" => return Err("its address is not encrypted (`https`)"),
             _ => return Err("its address is not one of the web (`https`)"),
         }
@@ -63,19 +64,14 @@ impl ElicitationUrl {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
 /// Returns what the user should know about a host before the user trusts it.
 fn host_warnings(host: &str) -> Vec<&'static str> {
     let is_encoded = host.split('.').any(|label| label.starts_with("xn--"));
     let is_number = host.starts_with('[') || host.parse::<std::net::IpAddr>().is_ok();
     let warnings = [
         (is_encoded, "the host has letters that can look like others; `xn--` stands for them"),
-        (is_number && !is_loopback(host), "the host is a number and not a name"),
-        (is_loopback(host), "the host is this computer"),
+        (is_number && !is_loopback_host(host), "the host is a number and not a name"),
+        (is_loopback_host(host), "the host is this computer"),
     ];
     warnings.into_iter().filter(|(applies, _)| *applies).map(|(_, warning)| warning).collect()
 }

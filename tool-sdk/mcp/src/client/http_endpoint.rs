@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::net::IpAddr;
 
 use hyper::header::{HeaderName, HeaderValue};
 use reqwest::Url;
+use tool_sdk_net::{has_credentials, is_loopback_url};
 
 use super::config::InvalidServerConfig;
 
@@ -40,7 +40,7 @@ impl HttpEndpoint {
             "http" => return Err(wrong("plain http is allowed for this machine only; use https")),
             _ => return Err(wrong("it must start with https://")),
         }
-        if !parsed.username().is_empty() || parsed.password().is_some() {
+        if has_credentials(&parsed) {
             return Err(wrong("it must not contain credentials; use a header or a bearer token"));
         }
         Ok(Self { url: parsed, headers: HashMap::new(), bearer_token: None })
@@ -134,12 +134,6 @@ fn redact_url(url: &str) -> String {
         }
     }
     shown
-}
-
-fn is_loopback_url(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
