@@ -9,6 +9,10 @@
 //! | [`apply_patch`](fn@fs::apply_patch) | `fs` | changes several files together, or none |
 //! | [`glob_files`](fn@search::glob_files) | `search` | finds files by their names |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
+//! | [`search_code`](fn@code::search_code) | `code` | finds code by symbols, text or structure |
+//! | [`find_definition`](fn@code::find_definition), [`find_references`](fn@code::find_references) | `code` | find where a symbol is defined and used, by name |
+//! | [`list_symbols`](fn@code::list_symbols) | `code` | the outline of a source file |
+//! | [`get_repo_map`](fn@code::get_repo_map) | `code` | the most referenced definitions of a repository |
 //! | [`exec_command`](fn@exec::exec_command) | `exec` | runs a command, which may run on after the call |
 //! | [`write_stdin`](fn@exec::write_stdin) | `exec` | types into such a command, or waits for its output |
 //! | [`list_sessions`](fn@exec::list_sessions), [`kill_session`](fn@exec::kill_session) | `exec` | lists and ends such commands |
@@ -39,10 +43,13 @@
 //! tool-std = { version = "0.1", default-features = false, features = ["fs"] }
 //! ```
 //!
-//! The binary `tool-std` has all tools.
+//! The binary `tool-std` has all tools but those of `code`, whose grammars make it 10 MB larger:
+//! `cargo install tool-std --features code`.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "code-tools")]
+pub mod code;
 #[cfg(feature = "fs")]
 mod diff;
 #[cfg(feature = "fs")]

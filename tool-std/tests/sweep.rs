@@ -44,7 +44,7 @@ const SERVER: &str = r#"
 /// that runs in the background.
 fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+text\n*** End Patch";
-    BTreeMap::from([
+    let mut calls = BTreeMap::from([
         ("apply_patch", json!({ "input": patch })),
         ("ask_clarification", json!({ "question": "which one?" })),
         ("check_env_vars", json!({ "required_vars": ["PATH"] })),
@@ -89,7 +89,17 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("update_plan", json!({ "plan": [{ "step": "read", "status": "pending" }] })),
         ("write_file", json!({ "path": "b.txt", "content": "text" })),
         ("write_stdin", json!({ "session_id": process, "chars": "x\n", "wait_for": "x" })),
-    ])
+    ]);
+    if cfg!(feature = "code-tools") {
+        calls.extend([
+            ("find_definition", json!({ "name": "one" })),
+            ("find_references", json!({ "name": "one" })),
+            ("get_repo_map", json!({})),
+            ("list_symbols", json!({ "path": "a.py" })),
+            ("search_code", json!({ "query": "one" })),
+        ]);
+    }
+    calls
 }
 
 /// A pipeline over all tools, in a folder of its own.
@@ -104,6 +114,7 @@ impl SweepHost {
     fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.txt"), "one\ntwo\n").unwrap();
+        std::fs::write(folder.path().join("a.py"), "one = 1\n").unwrap();
         let pipeline = Pipeline::new(all_tools()).mode(Mode::Bypass).rules(rules);
         let servers = ServerManager::for_pipeline(&pipeline);
         let notes = ServerCommand::new("sh", ["-c", SERVER]);

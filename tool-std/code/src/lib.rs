@@ -8,7 +8,7 @@
 //! * [`SymbolCache`] keeps the symbols of texts by their content.
 //! * [`SymbolPattern`] compares names of symbols with what was searched.
 //!
-//! Syntax knows names and no types: `a.len()` refers to every `len`. So whatever is found here is
+//! Syntax knows names and no types: `a.len()` refers to every `len`. So what is found here is
 //! found **by name**.
 //!
 //! # Examples

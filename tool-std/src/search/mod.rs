@@ -5,9 +5,9 @@ mod content_search;
 mod glob;
 mod grep;
 mod ignore_rules;
-mod path_glob;
-mod report;
-mod walk;
+pub(crate) mod path_glob;
+pub(crate) mod report;
+pub(crate) mod walk;
 
 pub use self::glob::glob_files;
 pub use self::grep::grep_files;

@@ -10,14 +10,14 @@ use crate::read_task::ReadTask;
 
 /// A file glob: without a `/` it is matched against file names, else against paths relative to the
 /// start of the search.
-pub(super) struct PathGlob {
+pub(crate) struct PathGlob {
     glob: GlobSet,
     matches_names_only: bool,
 }
 
 impl PathGlob {
     /// Parses `pattern`, the value of the argument `argument`.
-    pub(super) fn new(
+    pub(crate) fn new(
         argument: &'static str,
         pattern: &str,
         look: &ReadTask<'_>,
@@ -46,7 +46,7 @@ impl PathGlob {
         Ok(Self { glob, matches_names_only: !pattern.contains('/') })
     }
 
-    pub(super) fn matches_path(&self, relative: &Path) -> bool {
+    pub(crate) fn matches_path(&self, relative: &Path) -> bool {
         match (self.matches_names_only, relative.file_name()) {
             (true, Some(name)) => self.glob.is_match(name),
             _ => self.glob.is_match(relative),

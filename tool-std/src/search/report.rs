@@ -282,7 +282,7 @@ impl ReportWriter {
 }
 
 /// The note about files and folders that could not be read.
-fn unreadable_note(number: u64) -> String {
+pub(crate) fn unreadable_note(number: u64) -> String {
     if number == 0 {
         return String::new();
     }
@@ -299,7 +299,7 @@ fn too_large_note(files: u64) -> String {
 }
 
 /// The note about folders on another device.
-pub(super) fn other_devices_note(folders: u64) -> String {
+pub(crate) fn other_devices_note(folders: u64) -> String {
     if folders == 0 {
         return String::new();
     }
@@ -321,7 +321,7 @@ fn partially_searched_note(files: u64) -> String {
 }
 
 /// The note about truncated ignore files.
-pub(super) fn truncated_ignore_files_note(files: u64) -> String {
+pub(crate) fn truncated_ignore_files_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
@@ -331,7 +331,7 @@ pub(super) fn truncated_ignore_files_note(files: u64) -> String {
 
 /// The note about files that the read rules hide unless the call names them. It does not depend on
 /// the content of a file.
-pub(super) fn withheld_note(files: u64) -> String {
+pub(crate) fn withheld_note(files: u64) -> String {
     if files == 0 {
         return String::new();
     }
@@ -340,6 +340,6 @@ pub(super) fn withheld_note(files: u64) -> String {
 }
 
 /// Formats a number with its noun, such as `1 file` and `3 files`.
-pub(super) fn count_noun(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn count_noun(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

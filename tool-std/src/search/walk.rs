@@ -26,26 +26,26 @@ const FILES_PER_JOB: usize = 64;
 const GITDIR_PREFIX: &str = "gitdir:";
 
 /// Receives the files of a walk; each thread has its own visitor.
-pub(super) trait FileVisitor: Send {
+pub(crate) trait FileVisitor: Send {
     /// Visits the regular file at `path`, which is relative to the start.
     fn visit_file(&mut self, path: &Path, entry: &FolderEntry);
 }
 
 /// The result of a walk.
-pub(super) struct WalkResult<V> {
-    pub(super) visitors: Vec<V>,
+pub(crate) struct WalkResult<V> {
+    pub(crate) visitors: Vec<V>,
     /// Folders that could not be read.
-    pub(super) unreadable: u64,
+    pub(crate) unreadable: u64,
     /// Folders on another device, which are not entered.
-    pub(super) other_devices: u64,
+    pub(crate) other_devices: u64,
     /// Ignore files that were truncated.
-    pub(super) truncated_ignore_files: u64,
+    pub(crate) truncated_ignore_files: u64,
 }
 
 /// Walks until all files are visited or `is_over` returns `true`.
 ///
 /// Fails when `start` is not a readable folder.
-pub(super) fn walk_tree<V: FileVisitor>(
+pub(crate) fn walk_tree<V: FileVisitor>(
     start: &ResolvedPath,
     is_over: &(dyn Fn() -> bool + Sync),
     visitor: impl Fn() -> V,

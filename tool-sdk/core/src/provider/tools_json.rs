@@ -33,11 +33,11 @@ pub(super) fn encode_tool(definition: &Definition) -> Value {
 /// use tool_sdk::{Definition, Schema, ToolName, provider};
 ///
 /// let schema = Schema::from_value(serde_json::json!({ "type": "object" }))?;
-/// let mut tool = Definition::new(ToolName::new("search_code")?, "Search.", schema);
+/// let mut tool = Definition::new(ToolName::new("search_pages")?, "Search.", schema);
 /// tool.scopes = vec!["oracle".into()];
 /// let legacy = provider::encode_legacy_tools([&tool]);
 ///
-/// assert_eq!(legacy[0]["function"]["name"], "search_code");
+/// assert_eq!(legacy[0]["function"]["name"], "search_pages");
 /// assert_eq!(legacy[0]["agent_scope"][0], "oracle");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
