@@ -66,8 +66,7 @@ impl RepoMap {
     #[must_use]
     pub fn new(mut files: Vec<MappedFile>, focus: &[String]) -> Self {
         files.sort_by(|one, other| one.path.cmp(&other.path));
-        let graph = ReferenceGraph::new(&files, focus);
-        let order = graph.ranked_definitions(&files);
+        let order = ReferenceGraph::new(&files, focus).ranked_definitions();
         Self { files, order }
     }
 
