@@ -199,9 +199,9 @@ pub mod environment {
     pub use tool_sdk_core::{
         AccessDecision, ClientKind, CloseCallback, ConversationMessage, DeniedFiles,
         ElicitationOutcome, FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler,
-        InquiryKind, Interrupted, MissingService, PermissionFuture, RequestedAccess,
-        ScriptedAnswers, SessionIds, Signal, Sink, ToolFacts, ToolSettings, Visibility,
-        VisibilityFilter, WorkStop,
+        InquiryKind, Interrupted, MissingService, PermissionFuture, ProgramFolders,
+        RequestedAccess, ScriptedAnswers, SessionIds, Signal, Sink, ToolFacts, ToolSettings,
+        Visibility, VisibilityFilter, WorkStop,
     };
 }
 

@@ -54,6 +54,8 @@ struct OutputExtras {
     footing: usize,
     /// The limit in bytes of the text after the heading.
     limit: Option<usize>,
+    /// Whether compaction of the conversation leaves the result as it is.
+    is_exempt_from_compaction: bool,
 }
 
 /// Output that a tool lost before there was a text; it is in no file either.
@@ -197,6 +199,29 @@ impl Output {
     pub fn limit(mut self, bytes: usize) -> Self {
         self.extras_mut().limit = Some(bytes);
         self
+    }
+
+    /// Keeps the result in the conversation when an agent removes older results to save space, such
+    /// as instructions that hold until the end of the work.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Output;
+    ///
+    /// let output = Output::text("Run the tests before each commit.").exempt_from_compaction();
+    /// assert!(output.is_exempt_from_compaction());
+    /// ```
+    #[must_use]
+    pub fn exempt_from_compaction(mut self) -> Self {
+        self.extras_mut().is_exempt_from_compaction = true;
+        self
+    }
+
+    /// Returns whether the result [stays in the conversation](Self::exempt_from_compaction).
+    #[must_use]
+    pub fn is_exempt_from_compaction(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.is_exempt_from_compaction)
     }
 
     /// Returns whether the output has only text.
@@ -382,7 +407,8 @@ impl fmt::Debug for Output {
                 .field("original_bytes", &extras.original_bytes)
                 .field("heading", &extras.heading)
                 .field("footing", &extras.footing)
-                .field("limit", &extras.limit);
+                .field("limit", &extras.limit)
+                .field("is_exempt_from_compaction", &extras.is_exempt_from_compaction);
         }
         out.finish()
     }

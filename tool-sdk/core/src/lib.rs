@@ -60,10 +60,11 @@ pub use self::call::{
 };
 pub use self::content::{Attachment, AttachmentData, Output};
 pub use self::context::{
-    AccessDecision, ClientKind, CloseCallback, Context, ConversationMessage, DeniedFiles, ElicitationOutcome,
-    FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Interrupted,
-    PermissionFuture, RequestedAccess, ScriptedAnswers, Session, SessionIds, Signal, Sink, State, ToolFacts,
-    ToolSettings, Visibility, VisibilityFilter, WorkStop,
+    AccessDecision, ClientKind, CloseCallback, Context, ConversationMessage, DeniedFiles,
+    ElicitationOutcome, FromContext, FromContextRef, Inquiry, InquiryFuture, InquiryHandler,
+    InquiryKind, Interrupted, PermissionFuture, ProgramFolders, RequestedAccess, ScriptedAnswers,
+    Session, SessionIds, Signal, Sink, State, ToolFacts, ToolSettings, Visibility,
+    VisibilityFilter, WorkStop,
 };
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{

@@ -32,7 +32,8 @@ pub struct CompactionPolicy {
     pub recent_tokens: u64,
     /// How many tokens of the user's newest messages stay as they are.
     pub user_tokens: u64,
-    /// Names of tools whose results are never removed, such as loaded instructions.
+    /// Names of tools whose results are never removed, beside results that are [exempt
+    /// themselves](tool_sdk_core::Output::exempt_from_compaction).
     pub exempt_tools: Vec<String>,
 }
 
@@ -57,7 +58,7 @@ impl CompactionPolicy {
     }
 
     fn is_exempt(&self, answer: &CallAnswer) -> bool {
-        self.exempt_tools.contains(&answer.name)
+        answer.is_exempt_from_compaction || self.exempt_tools.contains(&answer.name)
     }
 }
 
@@ -185,7 +186,7 @@ mod tests {
     fn policy() -> CompactionPolicy {
         let mut policy = CompactionPolicy::for_context(8_000);
         (policy.recent_tokens, policy.user_tokens) = (500, 100);
-        policy.exempt_tools.push("skill".to_owned());
+        policy.exempt_tools.push("manual".to_owned());
         policy
     }
 
@@ -219,12 +220,27 @@ mod tests {
 
     #[test]
     fn results_of_exempt_tools_stay() {
-        let mut transcript = long_transcript("skill");
+        let mut transcript = long_transcript("manual");
         assert_eq!(prune_results(&mut transcript, &policy()), 0);
         let kept = kept_verbatim(&transcript, transcript.entries.len(), &policy());
         assert!(kept.starts_with("\n\n## Messages of the user"), "{kept}");
         assert!(kept.contains("> Read all of it."), "{kept}");
-        assert_eq!(kept.matches("## Result of `skill`, kept").count(), 10);
+        assert_eq!(kept.matches("## Result of `manual`, kept").count(), 10);
+    }
+
+    #[test]
+    fn exempt_results_of_any_tool_stay() {
+        let mut transcript = long_transcript("read_page");
+        for entry in &mut transcript.entries {
+            let TranscriptEntry::Answers { answers } = entry else { continue };
+            answers[0].is_exempt_from_compaction = answers[0].id == "c3";
+        }
+        assert_eq!(prune_results(&mut transcript, &policy()), 8);
+        let stored = serde_json::to_string(&transcript).unwrap();
+        let stored: Transcript = serde_json::from_str(&stored).unwrap();
+        assert!(!stored.pruned.contains("c3") && stored.pruned.contains("c4"));
+        let kept = kept_verbatim(&stored, stored.entries.len(), &policy());
+        assert_eq!(kept.matches("## Result of `read_page`, kept").count(), 1);
     }
 
     #[test]

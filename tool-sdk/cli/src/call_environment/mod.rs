@@ -128,6 +128,7 @@ impl CallEnvironment {
             .new_session()
             .with_client(ClientKind::Cli)
             .with_service(settings.session_settings)
+            .with_service(settings.program_folders(io))
             .with_service(secrets);
         let session = with_ledger(session, settings)?;
         let session = state_store::attach_stores(session, settings);

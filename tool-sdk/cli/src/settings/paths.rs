@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tool_sdk_core::{GrantStore, Session, internal::sha256_hex};
+use tool_sdk_core::{GrantStore, ProgramFolders, Session, internal::sha256_hex};
 use tool_sdk_workspace::Workspace;
 
 use super::Settings;
@@ -81,7 +81,21 @@ fn user_folder(xdg: &str, in_home: &str, windows: &str, io: &Io<'_>) -> Option<P
         .or_else(|| absolute(windows))
 }
 
+/// Returns the home folder of the user.
+fn home_dir(io: &Io<'_>) -> Option<PathBuf> {
+    let absolute = |name| io.env_var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    absolute("HOME").or_else(|| absolute("USERPROFILE"))
+}
+
 impl Settings {
+    /// Returns the folders that tools find in their session.
+    pub(crate) fn program_folders(&self, io: &Io<'_>) -> ProgramFolders {
+        let mut folders = ProgramFolders::default();
+        folders.state.clone_from(&self.state_dir);
+        folders.home = home_dir(io);
+        folders
+    }
+
     /// Fails when the current folder is the only root although no option names it, and is a folder
     /// in which a client may start its servers: the home folder, or a folder above it.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]

@@ -37,7 +37,7 @@ pub use self::requested_access::{AccessDecision, RequestedAccess};
 pub use self::scripted_answers::ScriptedAnswers;
 pub(crate) use self::session::SessionHandle;
 pub use self::session::{ClientKind, ConversationMessage, Session, SessionIds};
-pub use self::settings::ToolSettings;
+pub use self::settings::{ProgramFolders, ToolSettings};
 pub use self::sink::SessionListener;
 pub use self::sink::{CloseCallback, PermissionFuture, Signal, Sink};
 pub(crate) use self::state::Shared;
@@ -487,7 +487,9 @@ impl Context {
         what: impl Into<RequestedAccess>,
     ) -> AccessDecision {
         match &self.sink {
-            Some(sink) => Arc::clone(sink).evaluate_permission(self, permission.into(), what.into()),
+            Some(sink) => {
+                Arc::clone(sink).evaluate_permission(self, permission.into(), what.into())
+            }
             None => AccessDecision::Denied,
         }
     }

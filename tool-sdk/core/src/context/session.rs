@@ -302,6 +302,20 @@ impl Session {
         self
     }
 
+    /// Returns the service of type `T` that the host attached.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let session = tool_sdk::Session::new("s1").with_service(7_u32);
+    /// assert_eq!(session.service::<u32>().as_deref(), Some(&7));
+    /// assert_eq!(session.service::<u64>(), None);
+    /// ```
+    #[must_use]
+    pub fn service<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.services().get()
+    }
+
     /// Returns the service of type `T` that the host attached; else one of the session's own, which
     /// is created on first use and shared by all clones of the session.
     ///

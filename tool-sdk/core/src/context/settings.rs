@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** no setting allows a call; rules and modes do that.
 
+use std::path::PathBuf;
+
 use super::Session;
 
 /// The user's settings for tools.
@@ -41,5 +43,36 @@ impl ToolSettings {
     #[must_use]
     pub fn from_session(session: &Session) -> Self {
         session.services().get().map_or_else(Self::default, |settings| *settings)
+    }
+}
+
+/// The folders of the program and of its user, for tools that keep files there, as a service of the
+/// session.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{ProgramFolders, Session};
+///
+/// let mut folders = ProgramFolders::default();
+/// folders.state = Some("/home/ada/.local/state/tools".into());
+/// let session = Session::new("s1").with_service(folders);
+/// assert!(ProgramFolders::from_session(&session).state.is_some());
+/// assert!(ProgramFolders::from_session(&session).home.is_none());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramFolders {
+    /// Where the program keeps its state; tools of the model cannot write there.
+    pub state: Option<PathBuf>,
+    /// The home folder of the user.
+    pub home: Option<PathBuf>,
+}
+
+impl ProgramFolders {
+    /// Returns the folders of `session`; none if the host named none.
+    #[must_use]
+    pub fn from_session(session: &Session) -> Self {
+        session.services().get().map_or_else(Self::default, |folders| Self::clone(&folders))
     }
 }

@@ -13,7 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{AccessDecision, Context, DeniedFiles, InquiryFuture, RequestedAccess, ToolFacts, VisibilityFilter, WorkStop};
+use super::{
+    AccessDecision, Context, DeniedFiles, InquiryFuture, RequestedAccess, ToolFacts,
+    VisibilityFilter, WorkStop,
+};
 use crate::call::{Call, Outcome};
 use crate::error::ToolError;
 use crate::name::ToolName;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     DynEmbedder, DynMemoryStore, Embedder, Embedding, MemoryNote, MemoryOwner, MemoryStore,
-    NoteChanges, NoteDraft, NotePage, NoteQuery, NoteWrite,
+    NoteChanges, NoteDraft, NotePage, NoteQuery, NoteWrite, fuse_rankings, rank_by_similarity,
 };
 use crate::context::Session;
 use crate::error::ToolError;
@@ -142,6 +142,41 @@ impl MemoryHandle {
             }
         }
         self.store.search_notes(owner, &query).await.map_err(store_error)
+    }
+
+    /// Ranks texts for a query: by the ranking `by_words` of their indices and by embeddings, fused by
+    /// reciprocal rank. Texts that neither ranking has are left out.
+    ///
+    /// Without an embedder, and where it fails, the result is `by_words`; the host is warned of a
+    /// failure.
+    pub async fn rank_texts(
+        &self,
+        query: &str,
+        texts: &[String],
+        by_words: Vec<usize>,
+    ) -> Vec<usize> {
+        let Some(embedder) = self.embedder.as_deref() else { return by_words };
+        let all = std::iter::once(query).chain(texts.iter().map(String::as_str));
+        match embedder.embed_texts(all.map(str::to_owned).collect()).await {
+            Ok(vectors) if vectors.len() == texts.len() + 1 => {
+                let mut vectors = vectors.into_iter();
+                let wanted = vectors.next().unwrap_or_default();
+                let by_meaning = rank_by_similarity(&wanted, vectors.enumerate(), texts.len());
+                fuse_rankings(&[by_meaning, by_words])
+            }
+            Ok(vectors) => {
+                tracing::warn!(
+                    vectors = vectors.len(),
+                    texts = texts.len() + 1,
+                    "embeddings are missing"
+                );
+                by_words
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot embed texts; they are ranked by their words");
+                by_words
+            }
+        }
     }
 
     /// Embeds the text of a query, together with notes that have no embedding yet.

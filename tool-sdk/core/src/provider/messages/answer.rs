@@ -34,14 +34,23 @@ pub struct CallAnswer {
     /// Images and documents of the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// Whether compaction leaves the answer as it is; see [`Output::exempt_from_compaction`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_exempt_from_compaction: bool,
 }
 
 impl CallAnswer {
     /// Creates the answer of a call that succeeded, with a text.
     #[must_use]
     pub fn text(id: impl Into<String>, name: impl Into<String>, text: impl Into<String>) -> Self {
-        let (id, name, text) = (id.into(), name.into(), text.into());
-        Self { id, name, text, is_error: false, attachments: Vec::new() }
+        Self {
+            id: id.into(),
+            name: name.into(),
+            text: text.into(),
+            is_error: false,
+            attachments: Vec::new(),
+            is_exempt_from_compaction: false,
+        }
     }
 
     /// Creates the answer of a call that failed.
@@ -50,7 +59,7 @@ impl CallAnswer {
         let name = name.into();
         let text = encode_error(&name, error).to_string();
         let attachments = error.output().map_or(&[][..], Output::attachments).to_vec();
-        Self { id: id.into(), name, text, is_error: true, attachments }
+        Self { is_error: true, attachments, ..Self::text(id, name, text) }
     }
 
     /// Creates the answer to the call of `name` that had this outcome.
@@ -60,7 +69,9 @@ impl CallAnswer {
         match &outcome.result {
             Ok(output) => {
                 let attachments = output.attachments().to_vec();
-                Self { attachments, ..Self::text(id, name, output.as_text()) }
+                let is_exempt_from_compaction = output.is_exempt_from_compaction();
+                let text = Self::text(id, name, output.as_text());
+                Self { attachments, is_exempt_from_compaction, ..text }
             }
             Err(error) => Self::error(id, name, error),
         }
