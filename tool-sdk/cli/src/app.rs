@@ -23,6 +23,7 @@ use tool_sdk_workspace::internal::shut_down_writes;
 use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
+use super::tool_commands::ToolCommands;
 use super::{
     Io, approvals, args, batch, call, chat, check, doctor, exit, filters, list, mcp, rules, schema,
     secrets, serve, setup, shell_files, show, style, trust, usage_hints,
@@ -63,6 +64,8 @@ pub struct App {
     pub(super) agents: Vec<tool_sdk_agent::AgentDefinition>,
     #[cfg(feature = "mcp")]
     server_setup: Vec<Box<dyn Fn(Server) -> Server>>,
+    pub(super) stdio_server_setup: mcp::ServerSetup,
+    tool_commands: Vec<ToolCommands>,
 }
 
 impl fmt::Debug for App {
@@ -87,6 +90,8 @@ impl App {
             agents: Vec::new(),
             #[cfg(feature = "mcp")]
             server_setup: Vec::new(),
+            stdio_server_setup: mcp::ServerSetup::default(),
+            tool_commands: Vec::new(),
         }
     }
 
@@ -211,6 +216,44 @@ impl App {
         self
     }
 
+    /// Adds a callback that changes the MCP server of `serve mcp` on standard input and output, for
+    /// example to serve prompts and resources. It gets the pipeline and the session of the server.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn with_stdio_server(
+        mut self,
+        configure: impl Fn(tool_sdk_mcp::Server, &Pipeline, &Session) -> tool_sdk_mcp::Server + 'static,
+    ) -> Self {
+        self.stdio_server_setup.add(configure);
+        self
+    }
+
+    /// Adds a command whose subcommands call tools: `(subcommand, tool)`. A word behind the subcommand
+    /// is the main parameter of the tool, and everything else is as for `call`.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    /// use tool_sdk::cli::App;
+    ///
+    /// fn main() -> ExitCode {
+    ///     // `pages add index` is `call page_add --name index`.
+    ///     let tools = [("add", "page_add"), ("list", "page_list")];
+    ///     App::linked().with_tool_commands("pages", "Add and list pages", tools).main()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_tool_commands(
+        mut self,
+        name: &'static str,
+        about: &'static str,
+        tools: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) -> Self {
+        self.tool_commands.push(ToolCommands::new(name, about, tools));
+        self
+    }
+
     /// Runs the command line of this process.
     ///
     /// When the process was started as a sandbox helper, it runs the helper instead.
@@ -250,7 +293,8 @@ impl App {
     pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         let mut args = args.into_iter();
         let program = program_name(args.next());
-        let args = rewrite_help_command(args.collect(), &args::program_command(&program));
+        let args = self.rewrite_tool_commands(args.collect(), &program);
+        let args = rewrite_help_command(args, &args::program_command(&program));
         let json = args.iter().any(|word| word == "--json");
         let color = style::ColorChoice::from_words(&args, io);
         let mut stdout = BrokenPipeWriter::new(io.stdout);
@@ -285,7 +329,9 @@ impl App {
     }
 
     fn build_command(&self, program: &str) -> Command {
-        let command = args::program_command(program);
+        let tools = self.base_toolset();
+        let own = self.tool_commands.iter().map(|commands| commands.build_command(&tools));
+        let command = args::program_command(program).subcommands(own);
         match self.version {
             Some(version) => command.version(version),
             None => command,
@@ -347,8 +393,14 @@ impl App {
             Some(("sessions", sub)) => super::sessions::run(settings, sub, io),
             #[cfg(feature = "store")]
             Some(("memory", sub)) => super::memory::run(settings, sub, io),
-            _ => Err(CommandError::usage("a command is missing")
-                .hint(format_args!("try `{program} --help`"))),
+            other => {
+                let name = other.map(|(name, _)| name);
+                match self.tool_commands.iter().find(|own| Some(own.name()) == name) {
+                    Some(own) => Err(own.usage_error()),
+                    None => Err(CommandError::usage("a command is missing")
+                        .hint(format_args!("try `{program} --help`"))),
+                }
+            }
         }
     }
 
@@ -392,6 +444,17 @@ impl App {
         self.toolset_setup.iter().fold(tools, |tools, shape| shape(tools))
     }
 
+    /// Rewrites the program's own commands to `call`.
+    fn rewrite_tool_commands(&self, mut words: Vec<OsString>, program: &str) -> Vec<OsString> {
+        if !self.tool_commands.is_empty() {
+            let at = command_position(&words, &args::program_command(program));
+            for commands in &self.tool_commands {
+                commands.rewrite_words(&mut words, at, || self.base_toolset());
+            }
+        }
+        words
+    }
+
     /// Applies the program's pipeline callbacks.
     pub(super) fn prepare_pipeline(&self, pipeline: Pipeline) -> Pipeline {
         self.pipeline_setup.iter().fold(pipeline, |pipeline, configure| configure(pipeline))
@@ -418,11 +481,7 @@ impl App {
 /// Rewrites `help call NAME` to `call NAME --help`, because the parameters of a tool are not part
 /// of the program's own clap command. Program options may come before and after it.
 fn rewrite_help_command(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
-    let mut at = 0;
-    while let Some(option) = words.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
-        let own = command.get_arguments().find(|arg| arg.get_long() == Some(option));
-        at += if own.is_some_and(|arg| arg.get_action().takes_values()) { 2 } else { 1 };
-    }
+    let at = command_position(&words, command);
     if let Some([help, verb, tool]) = words.get(at..at + 3)
         && help == "help"
         && (verb == "call" || verb == "check")
@@ -432,6 +491,16 @@ fn rewrite_help_command(mut words: Vec<OsString>, command: &Command) -> Vec<OsSt
         words.insert(at + 2, "--help".into());
     }
     words
+}
+
+/// Returns the index of the command, behind the program options.
+fn command_position(words: &[OsString], command: &Command) -> usize {
+    let mut at = 0;
+    while let Some(option) = words.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
+        let own = command.get_arguments().find(|arg| arg.get_long() == Some(option));
+        at += if own.is_some_and(|arg| arg.get_action().takes_values()) { 2 } else { 1 };
+    }
+    at
 }
 
 /// Returns the name under which the program was started, without folder and extension.

@@ -31,6 +31,7 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         openat2: has_openat2(),
         interrupted: InterruptedChanges::inspect(settings),
         secret_sources: settings.secret_store().describe_sources(),
+        untrusted: settings.untrusted_folders(),
         policy,
     };
     if matches.get_flag(args::JSON) {
@@ -58,6 +59,8 @@ struct DoctorReport {
     interrupted: InterruptedChanges,
     /// Where tools look up their variables.
     secret_sources: Vec<String>,
+    /// The roots that bring something for models and are not trusted, with how much.
+    untrusted: Vec<(PathBuf, usize)>,
 }
 
 impl DoctorReport {
@@ -89,6 +92,7 @@ impl DoctorReport {
             "shells": self.shells.iter().map(shell).collect::<Vec<_>>(),
             "state": self.state.as_ref().map(StateDir::to_json),
             "secrets": self.secret_sources,
+            "untrusted": self.untrusted.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "missing": self.missing,
             "interrupted_changes": self.interrupted.to_json(),
             "self_test": self.self_test.as_ref().map(self_test_json),
@@ -130,6 +134,10 @@ impl DoctorReport {
             },
         ];
         lines.push(format!("secrets     from {}", self.secret_sources.join(", ")));
+        lines.extend(self.untrusted.iter().map(|(path, count)| {
+            let path = path.display();
+            format!("untrusted   {path}: {count} agents, skills or plugins wait for `trust {path}`")
+        }));
         lines.extend(self.weaknesses().into_iter().map(|what| format!("weaker      {what}")));
         lines.extend(self.missing.iter().map(|what| format!("missing     {what}")));
         lines.extend(self.interrupted.to_lines());

@@ -132,6 +132,7 @@ mod token;
 #[cfg(feature = "http")]
 mod token_file;
 mod tool_args;
+mod tool_commands;
 mod trust;
 #[cfg(unix)]
 mod tty;

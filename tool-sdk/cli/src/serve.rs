@@ -120,6 +120,7 @@ fn serve_mcp(
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let shutdown = CancellationToken::new();
     let own_workspace = readable.clone();
+    let own_session = session.clone();
     let server = mcp_server(app, program, settings, &pipeline, session, shutdown.clone())
         .with_session_setup(move |session| own_workspace.attach_to(session));
     match matches.get_one::<ListenAddress>(HTTP) {
@@ -153,6 +154,7 @@ fn serve_mcp(
                 ));
             }
             // Over HTTP, servers are shared, and what they have is not that of one principal.
+            let server = app.stdio_server_setup.apply(server, &pipeline, &own_session);
             let server = servers.pass_on(server);
             let server = match settings.roots_from_client {
                 true => {

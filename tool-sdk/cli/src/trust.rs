@@ -32,6 +32,17 @@ impl Settings {
         let writable = self.writable.as_deref().unwrap_or(&self.roots);
         Some(trusted.with_writable_roots(&self.roots).with_writable_roots(writable))
     }
+
+    /// Returns the roots that bring something for models and are not trusted, with the number of
+    /// things that wait.
+    pub(super) fn untrusted_folders(&self) -> Vec<(PathBuf, usize)> {
+        let trusted = self.trusted_folders();
+        let is_trusted = |root: &Path| {
+            trusted.as_ref().is_some_and(|trusted| trusted.is_trusted(root).unwrap_or(false))
+        };
+        let waiting = self.roots.iter().map(|root| (root.clone(), brought_files(root).len()));
+        waiting.filter(|(root, count)| *count > 0 && !is_trusted(root)).collect()
+    }
 }
 
 /// Builds the clap command `trust [DIR] | list | remove [DIR]`.

@@ -16,6 +16,7 @@ mod pack;
 mod references;
 mod server_entry;
 mod server_folders;
+mod server_setup;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -36,6 +37,7 @@ pub(super) use self::command::{build_command, run};
 use self::server_entry::ServerEntry;
 pub(super) use self::server_entry::{ServerEntries, parse_servers};
 use self::server_folders::ServerFolders;
+pub(super) use self::server_setup::ServerSetup;
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::exit::{CommandError, FAILED, Result};
 use super::settings::Settings;

@@ -26,6 +26,7 @@ mod log_threshold;
 mod message;
 mod message_sink;
 mod outgoing_requests;
+mod provider_chain;
 mod request_context;
 mod resource_adapter;
 mod resources;
@@ -51,6 +52,7 @@ use self::client_roots::RootsCallback;
 use self::dyn_provider::{DynPromptProvider, DynResourceProvider};
 pub use self::http::HttpService;
 use self::listing::ToolListing;
+use self::provider_chain::ProviderChain;
 pub use self::resources::{
     PromptArgument, PromptDefinition, PromptProvider, ResourceDefinition, ResourceProvider,
 };
@@ -227,17 +229,27 @@ impl Server {
         self
     }
 
-    /// Serves the resources of this provider.
+    /// Serves the resources of this provider, after those of providers that were added before. Of
+    /// several providers that report changes, the first one counts.
     #[must_use]
     pub fn with_resources(mut self, resources: impl ResourceProvider) -> Self {
-        self.resources = Some(Arc::new(resources));
+        let second: Arc<dyn DynResourceProvider> = Arc::new(resources);
+        self.resources = Some(match self.resources.take() {
+            Some(first) => Arc::new(ProviderChain { first, second }),
+            None => second,
+        });
         self
     }
 
-    /// Serves the prompts of this provider.
+    /// Serves the prompts of this provider, after those of providers that were added before. Of
+    /// several providers that report changes, the first one counts.
     #[must_use]
     pub fn with_prompts(mut self, prompts: impl PromptProvider) -> Self {
-        self.prompts = Some(Arc::new(prompts));
+        let second: Arc<dyn DynPromptProvider> = Arc::new(prompts);
+        self.prompts = Some(match self.prompts.take() {
+            Some(first) => Arc::new(ProviderChain { first, second }),
+            None => second,
+        });
         self
     }
 
