@@ -136,6 +136,8 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "request_decision",
         "request_env_var",
         "search_code",
+        "skill",
+        "skill_list",
         "todo_read",
         "todo_write",
         "tool_search",
@@ -157,6 +159,10 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "memory_create",
         "memory_delete",
         "memory_update",
+        "skill_create",
+        "skill_install",
+        "skill_remove",
+        "skill_update",
         "write_file",
     ];
     assert_eq!(of(RiskClass::Write), write);

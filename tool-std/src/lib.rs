@@ -27,6 +27,8 @@
 //! | [`plan_enter`](fn@plan::plan_enter), [`plan_update`](fn@plan::plan_update), [`plan_exit`](fn@plan::plan_exit) | `plan` | plan mode: only reading, until the user approves the plan |
 //! | [`ask_clarification`](fn@questions::ask_clarification), [`request_decision`](fn@questions::request_decision) | `questions` | ask the user |
 //! | [`check_env_vars`](fn@secrets::check_env_vars), [`get_env_var`](fn@secrets::get_env_var), [`request_env_var`](fn@secrets::request_env_var) | `secrets` | check, show and ask for the variables of other tools |
+//! | [`skill`](fn@skills::skill), [`skill_list`](fn@skills::skill_list) | `skills` | load and list instructions for kinds of tasks |
+//! | [`skill_create`](fn@skills::skill_create), [`skill_update`](fn@skills::skill_update), [`skill_install`](fn@skills::skill_install), [`skill_remove`](fn@skills::skill_remove) | `skills` | write, change, install and remove such instructions |
 //! | [`mutation_begin`](fn@ledger::mutation_begin), [`mutation_record`](fn@ledger::mutation_record), [`mutation_status`](fn@ledger::mutation_status) | `ledger` | record changes outside of the workspace, and block those that repeat |
 //! | [`terminal`](fn@screen::terminal) | `screen` | starts and ends a terminal that a person watches, where a host has one |
 //!
@@ -81,6 +83,8 @@ pub mod secrets;
 #[cfg(feature = "shell")]
 #[doc(inline)]
 pub use tool_shell_analysis as shell;
+#[cfg(feature = "skills")]
+pub mod skills;
 #[cfg(feature = "tools")]
 pub mod tools;
 

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use tool_sdk::Call;
 use tool_sdk::Icon;
 use tool_sdk::cli::App;
+use tool_std::skills::SkillProvider;
 
 tool_sdk::link!(tool_std);
 
@@ -13,6 +15,26 @@ const TITLE: &str = "Standard tools";
 fn main() -> ExitCode {
     App::linked()
         .version(env!("CARGO_PKG_VERSION"))
+        .with_tool_commands(
+            "skills",
+            "List, show, write, install and remove skills: instructions for kinds of tasks",
+            [
+                ("list", "skill_list"),
+                ("show", "skill"),
+                ("create", "skill_create"),
+                ("install", "skill_install"),
+                ("update", "skill_update"),
+                ("remove", "skill_remove"),
+            ],
+        )
+        .with_stdio_server(|server, pipeline, session| {
+            let pipeline = pipeline.clone();
+            let skills = SkillProvider::new(session.clone(), move |session, tool, arguments| {
+                let pipeline = pipeline.clone();
+                async move { pipeline.call(&session, Call::new(tool, arguments)).await.result }
+            });
+            server.with_prompts(skills.clone()).with_resources(skills)
+        })
         .with_toolset(|tools| {
             tools
                 .with_profiles(tool_std::model_profiles())

@@ -16,8 +16,8 @@ use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{
     Action, Call, CancellationToken, ElicitationOutcome, ErrorKind, EventKind,
-    InProcessMemoryStore, Ledger, MemoryHandle, Mode, NoteDraft, Outcome, Pipeline, Registry, Rule,
-    ScriptedAnswers, SecretValue, Session, Workspace,
+    InProcessMemoryStore, Ledger, MemoryHandle, Mode, NoteDraft, Outcome, Pipeline, ProgramFolders,
+    Registry, Rule, ScriptedAnswers, SecretValue, Session, Workspace,
 };
 
 tool_sdk::link!(tool_std);
@@ -83,6 +83,12 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("request_env_var", json!({ "fields": [{ "variable_name": "KEY" }] })),
         ("shell", json!({ "command": ["echo", "done"] })),
         ("shell_command", json!({ "command": "echo done" })),
+        ("skill", json!({ "name": "kept-skill" })),
+        ("skill_create", json!({ "name": "new", "description": "new", "body": "new" })),
+        ("skill_install", json!({ "source": "source" })),
+        ("skill_list", json!({})),
+        ("skill_remove", json!({ "name": "kept-skill" })),
+        ("skill_update", json!({ "name": "kept-skill", "body": "new" })),
         ("todo_read", json!({})),
         ("todo_write", json!({ "todos": [{ "content": "read" }] })),
         ("tool_search", json!({ "query": "file" })),
@@ -107,7 +113,7 @@ struct SweepHost {
     pipeline: Pipeline,
     session: Session,
     process: u32,
-    _folder: tempfile::TempDir,
+    _folders: [tempfile::TempDir; 2],
 }
 
 impl SweepHost {
@@ -115,6 +121,11 @@ impl SweepHost {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.txt"), "one\ntwo\n").unwrap();
         std::fs::write(folder.path().join("a.py"), "one = 1\n").unwrap();
+        write_skill(&folder.path().join("source"), "swept-skill");
+        let state = tempfile::tempdir().unwrap();
+        write_skill(&state.path().join("skills/kept-skill"), "kept-skill");
+        let mut program_folders = ProgramFolders::default();
+        program_folders.state = Some(state.path().to_owned());
         let pipeline = Pipeline::new(all_tools()).mode(Mode::Bypass).rules(rules);
         let servers = ServerManager::for_pipeline(&pipeline);
         let notes = ServerCommand::new("sh", ["-c", SERVER]);
@@ -123,11 +134,12 @@ impl SweepHost {
             .with_service(Workspace::open([folder.path()]).unwrap())
             .with_service(servers)
             .with_service(memory_with_note())
+            .with_service(program_folders)
             .with_inquiry_handler(Arc::new(ScriptedAnswers::new([ElicitationOutcome::Declined])));
         let value = SecretValue::new("swept");
         session.secrets().set_for_session(&session, "SWEPT", value, false).unwrap();
         let process = start_process(&session, folder.path());
-        Self { pipeline, session, process, _folder: folder }
+        Self { pipeline, session, process, _folders: [folder, state] }
     }
 
     /// Returns a host in which the call of `tool` can succeed.
@@ -154,6 +166,13 @@ impl SweepHost {
     async fn call(&self, call: Call<'_>) -> Outcome {
         self.pipeline.call(&self.session, call).await
     }
+}
+
+/// Writes a skill into the folder.
+fn write_skill(folder: &Path, name: &str) {
+    std::fs::create_dir_all(folder).unwrap();
+    let text = format!("---\nname: {name}\ndescription: swept\n---\n");
+    std::fs::write(folder.join("SKILL.md"), text).unwrap();
 }
 
 /// A memory with the note `kept-note`.

@@ -49,6 +49,9 @@ pub(crate) struct FileDiff {
 pub(crate) enum DiffDetail {
     /// The diff, up to its maximum length.
     Full,
+    /// The diff with every line.
+    #[cfg_attr(not(feature = "skills"), expect(dead_code, reason = "only packages are shown so"))]
+    Whole,
     /// Only the line counts.
     CountsOnly,
 }
@@ -131,7 +134,7 @@ impl FileDiff {
         detail: DiffDetail,
     ) -> Self {
         // An empty file that is created or removed has only a header.
-        let comes_or_goes = is_there[0] != is_there[1] && detail == DiffDetail::Full;
+        let comes_or_goes = is_there[0] != is_there[1] && detail != DiffDetail::CountsOnly;
         if comes_or_goes || !diff.unified.is_empty() {
             let [old, new] = is_there
                 .map(|there| if there { escape_for_display(path) } else { "/dev/null".into() });
@@ -155,6 +158,7 @@ impl DiffDetail {
     fn max_lines(self) -> usize {
         match self {
             Self::Full => MAX_LINES,
+            Self::Whole => usize::MAX,
             Self::CountsOnly => 0,
         }
     }

@@ -55,6 +55,12 @@ fn every_example_is_a_command_that_works() {
         "register_mcp_server",
         "request_decision",
         "request_env_var",
+        "skill",
+        "skill_create",
+        "skill_install",
+        "skill_list",
+        "skill_remove",
+        "skill_update",
         "todo_read",
         "todo_write",
         "tool_search",
@@ -76,6 +82,8 @@ fn every_example_is_a_command_that_works() {
             "ask_clarification" | "request_decision" | "request_env_var" => &[1],
             // It is not set.
             "get_env_var" => &[1],
+            // There is no such file and no such skill here.
+            "skill_install" | "skill_update" => &[1],
             // No server is configured here.
             "mcp_prompt_get" | "mcp_resource_read" => &[1],
             _ => &[0],

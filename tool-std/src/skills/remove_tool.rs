@@ -1,0 +1,65 @@
+//! The tool `skill_remove`: removes a skill with its files.
+
+use serde_json::{Value, json};
+use tool_sdk::{Context, Output, Resource, ToolError, tool};
+
+use super::discovery::SkillPlaces;
+use super::package::PackageLimits;
+use super::pins::SkillPins;
+use super::source::read_source;
+use super::staging::remove_package;
+use super::update_tool::find_writable;
+
+/// Remove a skill of the project, or one that was installed, with all of its files. They cannot be
+/// restored.
+#[tool(
+    write,
+    destructive,
+    category = "skills",
+    approval(required = |_, _| true, resources = approval_resources),
+    display(
+        name = "Remove skill",
+        primary = name,
+        show(name),
+        summary = "Removing the skill {name}",
+        preview = approval_preview
+    ),
+    parallel = exclusive
+)]
+pub async fn skill_remove(
+    /// The name of the skill.
+    #[arg(length = 1..=64)]
+    name: String,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let places = SkillPlaces::for_session(cx.session());
+    let (found, folder) = find_writable(&name, &places, cx)?;
+    let name = found.document.name;
+    let text = format!("Removed the skill `{name}`, which was in {}.", folder.display());
+    cx.run_blocking(move |stop| {
+        stop.hold()?;
+        remove_package(&folder)?;
+        if let Some(state) = &places.folders.state {
+            SkillPins::new(state).remove(&folder);
+        }
+        Ok::<_, ToolError>(())
+    })
+    .await?;
+    Ok(Output::text(text).metadata("skill_name", name))
+}
+
+fn approval_resources(args: &SkillRemoveArgs, cx: &Context) -> Vec<Resource> {
+    match find_writable(&args.name, &SkillPlaces::for_session(cx.session()), cx) {
+        Ok((found, _)) => {
+            vec![Resource::new(format!("{}/{}", found.scope.as_str(), found.document.name))]
+        }
+        Err(error) => vec![Resource::new(args.name.as_str()).with_refusal(&error)],
+    }
+}
+
+fn approval_preview(args: &SkillRemoveArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+    let (_, folder) = find_writable(&args.name, &SkillPlaces::for_session(cx.session()), cx)?;
+    let package = read_source(&folder, PackageLimits::default())?.package;
+    let files: Vec<&String> = package.files.keys().take(200).collect();
+    Ok(Some(json!({ "folder of the skill": folder.display().to_string(), "files": files })))
+}
