@@ -13,14 +13,25 @@ use crate::support::{published_packages, published_sources, root};
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
-    &["sha256", "rfc3339", "name", "content", "risk", "error", "redact", "schema", "call"],
+    &[
+        "frontmatter",
+        "sha256",
+        "rfc3339",
+        "name",
+        "content",
+        "risk",
+        "error",
+        "redact",
+        "schema",
+        "call",
+    ],
     &["context", "ledger", "memory_store", "private_file", "principal", "session_store"],
     &["tool"],
     &["registry", "truncate", "permission"],
     &["hook", "loop_guard", "plan_mode", "plan_store", "scheduler", "secrets"],
     &["toolset", "event", "audit"],
     &["pipeline"],
-    &["batch", "session_recorder"],
+    &["batch", "session_recorder", "trusted_folders"],
     &["provider", "schema_files", "schema_lock"],
     &["testing", "macros", "__private", "lib"],
 ];
