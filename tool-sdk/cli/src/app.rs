@@ -380,7 +380,9 @@ impl App {
             Some(("doctor", sub)) => doctor::run(settings, sub, io),
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
             Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),
-            Some(("serve", sub)) => serve::run(self, program, settings, sub, io),
+            Some(("serve", sub)) => {
+                serve::run(self, program, settings, &args::option_levels(matches), sub, io)
+            }
             Some(("chat", sub)) => chat::run(self, program, settings, sub, io),
             Some(("setup", sub)) => {
                 setup::run(program, settings, &args::option_levels(matches), sub, io)

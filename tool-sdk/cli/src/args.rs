@@ -176,8 +176,13 @@ pub(super) const MCP_FEATURE: &str =
 #[cfg(not(feature = "agent"))]
 pub(super) const AGENT_FEATURE: &str = "the feature `agent` of `tool-sdk` adds it, as in `tool-sdk = { features = [\"agent\", \"cli\"] }`";
 
+/// The hint of the command `serve acp` that the program is built without.
+#[cfg(not(feature = "acp"))]
+pub(super) const ACP_FEATURE: &str =
+    "the feature `acp` of `tool-sdk` adds it, as in `tool-sdk = { features = [\"acp\", \"cli\"] }`";
+
 /// Builds a hidden command that takes any arguments and whose run says what is missing.
-#[cfg(not(all(feature = "agent", feature = "mcp")))]
+#[cfg(not(feature = "acp"))]
 pub(super) fn disabled_command(name: &'static str) -> Command {
     let any = Arg::new("any").num_args(0..).allow_hyphen_values(true).trailing_var_arg(true);
     Command::new(name).hide(true).disable_help_flag(true).arg(any.hide(true))

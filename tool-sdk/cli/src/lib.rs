@@ -20,6 +20,7 @@
 //!   secrets set NAME [--plain] | list [--json] | remove NAME
 //!   serve   mcp [--http ADDR | --http unix:PATH] [--roots-from-client]
 //!           http [ADDR | PORT | unix:PATH]
+//!           acp [--model PROVIDER/NAME] [--model-url URL]
 //!   chat    [--model PROVIDER/NAME] [--model-url URL] [--resume [ID]] [--print PROMPT [--output FORMAT]]
 //!   token   create --scope S… [--principal NAME] [--json] | list [--json] | revoke ID
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
@@ -57,6 +58,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "acp")]
+mod acp;
+#[cfg(not(feature = "acp"))]
+#[path = "acp_disabled.rs"]
+mod acp;
 #[cfg(feature = "agent")]
 mod agents;
 mod app;

@@ -66,7 +66,8 @@ pub(super) fn build_command() -> Option<Command> {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(args::with_globals(mcp))
-            .subcommands(http_command().map(args::with_globals)),
+            .subcommands(http_command().map(args::with_globals))
+            .subcommands(super::acp::build_command().map(args::with_globals)),
     )
 }
 
@@ -84,10 +85,12 @@ pub(super) fn run(
     app: &App,
     program: &str,
     settings: &Settings,
+    levels: &[&ArgMatches],
     serve: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
     let served = match serve.subcommand() {
+        Some(("acp", matches)) => super::acp::run(app, program, settings, levels, matches, io)?,
         #[cfg(feature = "http")]
         Some(("http", matches)) => super::serve_http::run(app, program, settings, matches, io)?,
         Some((_, matches)) => serve_mcp(app, program, settings, matches, io)?,

@@ -27,6 +27,13 @@ pub(super) fn build_command() -> Option<Command> {
     Some(args::disabled_command("serve"))
 }
 
-pub(super) fn run(_: &App, _: &str, _: &Settings, _: &ArgMatches, _: &mut Io<'_>) -> Result {
+pub(super) fn run(
+    _: &App,
+    _: &str,
+    _: &Settings,
+    _: &[&ArgMatches],
+    _: &ArgMatches,
+    _: &mut Io<'_>,
+) -> Result {
     Err(CommandError::usage(NO_SERVER).hint(args::MCP_FEATURE))
 }

@@ -37,5 +37,5 @@ pub use self::server::{
 #[doc(hidden)]
 pub mod internal {
     pub use crate::client::{PERMISSIONS, name_prefix, parse_server};
-    pub use crate::server::{chatgpt_result_meta, is_chatgpt};
+    pub use crate::server::{chatgpt_result_meta, is_chatgpt, open_streams};
 }

@@ -44,7 +44,7 @@ pub(crate) fn parse_chat_config(chat: TomlValue<'_, '_>) -> ChatConfig {
 
 impl ChatConfig {
     /// Returns the settings with variables and options on top.
-    pub(super) fn resolve(&self, matches: &ArgMatches, io: &Io<'_>) -> Result<Self> {
+    pub(crate) fn resolve(&self, matches: &ArgMatches, io: &Io<'_>) -> Result<Self> {
         let mut config = self.clone();
         replace(&mut config.model_url, matches, MODEL_URL, "TOOL_SDK_CHAT_MODEL_URL", io)?;
         replace(&mut config.max_turns, matches, MAX_TURNS, "TOOL_SDK_CHAT_MAX_TURNS", io)?;

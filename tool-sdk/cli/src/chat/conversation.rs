@@ -15,7 +15,7 @@ use tool_sdk_core::{Attachment, Session};
 use super::config::ChatConfig;
 use super::model_choice::{self, ModelChoice};
 use super::transcript_file::TranscriptFolder;
-use super::{RESUME, prompt_text};
+use super::{Place, RESUME, prompt_text};
 use crate::call_environment::CallEnvironment;
 use crate::event_printer::EventPrinter;
 use crate::exit::Result;
@@ -25,11 +25,11 @@ use crate::settings::Settings;
 use crate::{App, Io};
 
 /// A conversation with a model.
-pub(super) struct Conversation {
-    pub(super) id: String,
-    pub(super) environment: CallEnvironment,
-    pub(super) session: Session,
-    pub(super) transcript: Transcript,
+pub(crate) struct Conversation {
+    pub(crate) id: String,
+    pub(crate) environment: CallEnvironment,
+    pub(crate) session: Session,
+    pub(crate) transcript: Transcript,
     pub(super) model: ModelChoice,
     pub(super) budget: SpendingBudget,
     pub(super) steering: SteeringQueue,
@@ -45,7 +45,7 @@ pub(super) struct Conversation {
 
 /// An [`AgentEvent`] that has left the agent's task.
 #[derive(Debug)]
-pub(super) enum ChatEvent {
+pub(crate) enum ChatEvent {
     Text(String),
     Reasoning(String),
     Message(Box<ModelMessage>),
@@ -60,8 +60,11 @@ pub(super) enum ChatEvent {
 pub(super) struct RunningAgent {
     pub(super) events: mpsc::UnboundedReceiver<ChatEvent>,
     pub(super) cancel: CancellationToken,
-    pub(super) task: tokio::task::JoinHandle<(AgentOutcome, Transcript)>,
+    pub(super) task: AgentTask,
 }
+
+/// The task of an agent, which returns the transcript.
+pub(crate) type AgentTask = tokio::task::JoinHandle<(AgentOutcome, Transcript)>;
 
 impl Conversation {
     pub(super) fn open(
@@ -71,7 +74,21 @@ impl Conversation {
         matches: &ArgMatches,
         io: &mut Io<'_>,
     ) -> Result<Self> {
-        let mut config = settings.chat.resolve(matches, io)?;
+        let config = settings.chat.resolve(matches, io)?;
+        let resumed = matches.get_one::<String>(RESUME).map(String::as_str);
+        Self::open_at(app, program, settings, config, Place::Terminal, resumed, io)
+    }
+
+    /// Opens the conversation `resumed`, the newest for an empty id, or a new one.
+    pub(crate) fn open_at(
+        app: &App,
+        program: &str,
+        settings: &Settings,
+        mut config: ChatConfig,
+        place: Place,
+        resumed: Option<&str>,
+        io: &mut Io<'_>,
+    ) -> Result<Self> {
         let catalog = app.agent_catalog(settings);
         let agent = settings.agent.as_deref().and_then(|name| catalog.get(name)).cloned();
         for note in catalog.problems().iter().cloned().chain(settings.waiting_agents_note()) {
@@ -86,7 +103,7 @@ impl Conversation {
         };
         config.reasoning_effort()?;
         let mut limits = SpendingLimits::default();
-        let mut system = prompt_text::system_prompt(settings);
+        let mut system = prompt_text::system_prompt(settings, place);
         if let Some(agent) = &agent {
             config.max_turns = config.max_turns.or(agent.max_turns);
             limits = agent.limits;
@@ -94,7 +111,7 @@ impl Conversation {
         }
         limits.max_cost = smaller_limit(config.max_cost, limits.max_cost);
         let folder = TranscriptFolder::new(settings);
-        let (id, mut transcript) = match matches.get_one::<String>(RESUME) {
+        let (id, mut transcript) = match resumed {
             Some(id) => folder.load(id)?,
             None => (new_id(), Transcript::default()),
         };
@@ -123,7 +140,11 @@ impl Conversation {
             #[cfg(feature = "mcp")]
             servers,
             folder,
-            work_dir: io.current_dir.clone(),
+            work_dir: match place {
+                Place::Terminal => io.current_dir.clone(),
+                // The first root is the folder of the session.
+                Place::Editor => settings.roots.first().unwrap_or(&io.current_dir).clone(),
+            },
         })
     }
 
@@ -133,6 +154,12 @@ impl Conversation {
         let patterns = self.environment.unmatched_patterns();
         let failed = self.servers.connect_in_background().await;
         self.servers.report_failures(failed, &patterns, io);
+    }
+
+    /// Returns the configured MCP servers.
+    #[cfg(feature = "acp")]
+    pub(crate) fn servers(&self) -> &ConfiguredServers {
+        &self.servers
     }
 
     /// Uses another model from the next prompt on.
@@ -166,36 +193,62 @@ impl Conversation {
         prompt.problems
     }
 
-    fn push_user(&mut self, text: String, attachments: Vec<Attachment>) {
+    pub(crate) fn push_user(&mut self, text: String, attachments: Vec<Attachment>) {
         self.transcript.push_user(text, attachments);
     }
 
     /// Starts to answer the prompt.
     pub(super) fn start(&mut self) -> RunningAgent {
         let (sender, events) = mpsc::unbounded_channel();
-        let agent = self.agent(sender);
         let cancel = self.environment.cancel_token.child_token();
-        let (session, stop) = (self.session.clone(), cancel.clone());
-        let mut transcript = std::mem::take(&mut self.transcript);
-        let task = tokio::spawn(async move {
-            let outcome = agent.run(&session, &mut transcript, &stop).await;
-            (outcome, transcript)
+        let task = self.start_with(cancel.clone(), move |event| {
+            // Fails when the chat has ended.
+            let _ = sender.send(event);
         });
         RunningAgent { events, cancel, task }
+    }
+
+    /// Starts to answer the prompt, and calls `observe` with each event.
+    pub(crate) fn start_with(
+        &mut self,
+        cancel: CancellationToken,
+        observe: impl Fn(ChatEvent) + Send + Sync + 'static,
+    ) -> AgentTask {
+        let agent = self.agent(observe);
+        let session = self.session.clone();
+        let mut transcript = std::mem::take(&mut self.transcript);
+        tokio::spawn(async move {
+            let outcome = agent.run(&session, &mut transcript, &cancel).await;
+            (outcome, transcript)
+        })
     }
 
     /// Takes the transcript back and saves it.
     pub(super) fn finish(&mut self, transcript: Transcript, io: &mut Io<'_>) {
         self.transcript = transcript;
-        if let Err(problem) = self.folder.save(&self.id, &self.transcript) {
-            let warning = format!("warning: the conversation is not saved: {problem}");
-            io.print_stderr(crate::style::sanitize_text(&warning));
+        if let Err(warning) = self.save() {
+            io.print_stderr(crate::style::sanitize_text(&format!("warning: {warning}")));
         }
     }
 
-    fn agent(&self, sender: mpsc::UnboundedSender<ChatEvent>) -> AgentLoop {
+    /// Saves the conversation.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a text for the user when the file cannot be written.
+    pub(crate) fn save(&self) -> std::result::Result<(), String> {
+        let saved = self.folder.save(&self.id, &self.transcript, &self.work_dir);
+        saved.map_err(|problem| format!("the conversation is not saved: {problem}"))
+    }
+
+    /// Returns the size of the model's context in tokens.
+    pub(crate) fn context_tokens(&self) -> u64 {
         let tokens = self.config.context_tokens;
-        let tokens = tokens.unwrap_or_else(|| model_choice::context_tokens(&self.model.name));
+        tokens.unwrap_or_else(|| model_choice::context_tokens(&self.model.name))
+    }
+
+    fn agent(&self, observe: impl Fn(ChatEvent) + Send + Sync + 'static) -> AgentLoop {
+        let tokens = self.context_tokens();
         let mut agent =
             AgentLoop::new(self.environment.pipeline.clone(), self.model.client.clone())
                 .with_system(self.system.clone())
@@ -204,8 +257,9 @@ impl Conversation {
                 .with_steering(self.steering.clone())
                 .with_compaction(CompactionPolicy::for_context(tokens))
                 .with_observer(move |event| {
-                    // Fails when the chat has ended.
-                    let _ = own_event(event).map(|event| sender.send(event));
+                    if let Some(event) = own_event(event) {
+                        observe(event);
+                    }
                 });
         if let Ok(Some(effort)) = self.config.reasoning_effort() {
             agent = agent.with_reasoning_effort(effort);
@@ -217,9 +271,8 @@ impl Conversation {
     }
 
     /// Replaces the beginning of the conversation by a summary.
-    pub(super) async fn compact(&mut self) -> std::result::Result<(u64, u64), String> {
-        let (sender, _events) = mpsc::unbounded_channel();
-        let agent = self.agent(sender);
+    pub(crate) async fn compact(&mut self) -> std::result::Result<(u64, u64), String> {
+        let agent = self.agent(drop);
         let cancel = self.environment.cancel_token.child_token();
         agent
             .compact(&self.session, &mut self.transcript, &cancel)

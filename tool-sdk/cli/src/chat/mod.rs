@@ -29,7 +29,15 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use tool_sdk_agent::ReasoningEffort;
 
 pub(super) use self::config::{ChatConfig, parse_chat_config};
-use self::conversation::Conversation;
+#[cfg(feature = "acp")]
+pub(super) use self::conversation::ChatEvent;
+pub(super) use self::conversation::Conversation;
+#[cfg(feature = "acp")]
+pub(super) use self::slash_command::SlashOutcome;
+#[cfg(feature = "acp")]
+pub(super) use self::slash_command::{COMMANDS as SLASH_COMMANDS, run as run_slash_command};
+#[cfg(feature = "acp")]
+pub(super) use self::transcript_file::{TranscriptFolder, conversation_title};
 use super::exit::Result;
 use super::settings::Settings;
 use super::{App, Io, args, run_loop};
@@ -43,36 +51,70 @@ const PRINT: &str = "print";
 const REASONING: &str = "reasoning";
 const RESUME: &str = "resume";
 
-/// Builds the clap command `chat`.
-pub(super) fn build_command() -> Option<Command> {
-    let option = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
-    let efforts = [ReasoningEffort::Low, ReasoningEffort::Medium, ReasoningEffort::High];
-    let command = Command::new("chat")
-        .about("Talk to a model that uses the tools of this program")
-        .after_help(
-            "--model PROVIDER/NAME names the model, such as anthropic/claude-sonnet-4-5, \
+/// Where the user talks to the model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Terminal,
+    #[cfg_attr(not(feature = "acp"), expect(dead_code, reason = "there is no editor"))]
+    Editor,
+}
+
+impl Place {
+    /// Returns the place for the system prompt.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminal => "a terminal",
+            Self::Editor => "an editor",
+        }
+    }
+}
+
+/// The help about models.
+pub(super) const MODEL_HELP: &str = "--model PROVIDER/NAME names the model, such as anthropic/claude-sonnet-4-5, \
              gemini/gemini-3-pro, openrouter/NAME or ollama/NAME. openai/NAME is the Responses API, \
              openai-chat/NAME chat completions, gemini-generate/NAME the older API of Gemini. A name \
              alone with --model-url means a server with chat completions, without a key. The key is in ANTHROPIC_API_KEY, \
              OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or comes from the command that \
-             `api_key_command` in the table [chat] of the configuration names.",
-        )
+             `api_key_command` in the table [chat] of the configuration names.";
+
+fn value_option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+/// Builds the clap command `chat`.
+pub(super) fn build_command() -> Option<Command> {
+    let command = Command::new("chat")
+        .about("Talk to a model that uses the tools of this program")
+        .after_help(MODEL_HELP)
         .args([
+            value_option(
+                PRINT,
+                "PROMPT",
+                "Answer this prompt, or that on standard input with -, and end",
+            ),
+            value_option(OUTPUT, "FORMAT", "What --print prints")
+                .value_parser(PossibleValuesParser::new(["text", "json", "jsonl"]))
+                .default_value("text")
+                .requires(PRINT),
+            value_option(RESUME, "ID", "Continue this conversation, the newest without an id")
+                .num_args(0..=1)
+                .default_missing_value(""),
+        ])
+        .args(agent_args())
+        .args(args::caller_args());
+    Some(args::with_globals(command))
+}
+
+/// Returns the options of an agent: its model and its limits.
+pub(super) fn agent_args() -> [Arg; 5] {
+    let option = value_option;
+    let efforts = [ReasoningEffort::Low, ReasoningEffort::Medium, ReasoningEffort::High];
+    [
             option(
                 MODEL_URL,
                 "URL",
                 "The URL of the API, with its /v1 where it has one, for a server of your own [env: TOOL_SDK_CHAT_MODEL_URL]",
             ),
-            option(PRINT, "PROMPT", "Answer this prompt, or that on standard input with -, and end"),
-            option(OUTPUT, "FORMAT", "What --print prints")
-                .value_parser(PossibleValuesParser::new(["text", "json", "jsonl"]))
-                .default_value("text")
-                .requires(PRINT),
-            option(RESUME, "ID", "Continue this conversation, the newest without an id")
-                .num_args(0..=1)
-                .default_missing_value(""),
             option(
                 MAX_TURNS,
                 "N",
@@ -93,9 +135,7 @@ pub(super) fn build_command() -> Option<Command> {
             .value_parser(value_parser!(u64).range(1_000..)),
             option(REASONING, "EFFORT", "How much the model thinks [env: TOOL_SDK_CHAT_REASONING]")
                 .value_parser(PossibleValuesParser::new(efforts.map(ReasoningEffort::as_str))),
-        ])
-        .args(args::caller_args());
-    Some(args::with_globals(command))
+    ]
 }
 
 pub(super) fn run(

@@ -7,7 +7,7 @@ use tool_sdk_core::Mode;
 use super::conversation::Conversation;
 
 /// Name, arguments and help of each command.
-pub(super) const COMMANDS: [(&str, &str, &str); 10] = [
+pub(crate) const COMMANDS: [(&str, &str, &str); 10] = [
     ("/help", "", "list the commands"),
     ("/model", "[PROVIDER/NAME]", "show or change the model"),
     ("/mode", "[MODE]", "show or change the permission mode"),
@@ -22,14 +22,14 @@ pub(super) const COMMANDS: [(&str, &str, &str); 10] = [
 
 /// What follows a command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum SlashOutcome {
+pub(crate) enum SlashOutcome {
     /// The text is shown.
     Show(String),
     Quit,
 }
 
 /// Runs the command `line`.
-pub(super) async fn run(line: &str, conversation: &mut Conversation) -> SlashOutcome {
+pub(crate) async fn run(line: &str, conversation: &mut Conversation) -> SlashOutcome {
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let argument = argument.trim();
     SlashOutcome::Show(match name {

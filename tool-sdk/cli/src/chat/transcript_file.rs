@@ -13,12 +13,15 @@ use tool_sdk_core::internal::private_file::{self, PrivateFolder, open_private};
 use crate::exit::{CommandError, Result};
 use crate::settings::Settings;
 
+/// The key of the folder that a conversation is about, beside those of the transcript.
+const FOLDER: &str = "folder";
+
 /// The folder of the conversations; `None` where the user has no state folder.
 #[derive(Clone, Debug)]
-pub(super) struct TranscriptFolder(Option<PathBuf>);
+pub(crate) struct TranscriptFolder(Option<PathBuf>);
 
 impl TranscriptFolder {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self(settings.state_dir.as_ref().map(|folder| folder.join("chats")))
     }
 
@@ -28,18 +31,57 @@ impl TranscriptFolder {
         Some(folder.create_folder().ok()?.join("prompt_history"))
     }
 
-    /// Saves a conversation.
+    /// Saves a conversation that is about the folder `work_dir`.
     pub(super) fn save(
         &self,
         id: &str,
         transcript: &Transcript,
+        work_dir: &Path,
     ) -> std::result::Result<(), String> {
         let Some(folder) = &self.0 else { return Ok(()) };
         let folder = PrivateFolder::new(folder.clone());
         let path = folder.create_folder().map_err(|error| error.to_string())?.join(file_name(id));
-        let text = serde_json::to_vec(transcript).map_err(|error| error.to_string())?;
+        let mut stored = serde_json::to_value(transcript).map_err(|error| error.to_string())?;
+        stored[FOLDER] = work_dir.to_string_lossy().into();
+        let text = serde_json::to_vec(&stored).map_err(|error| error.to_string())?;
         private_file::replace_file(&path, |file| file.write_all(&text))
             .map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+    }
+
+    /// Whether conversations are kept.
+    #[cfg(feature = "acp")]
+    pub(crate) fn is_available(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Returns up to `limit` conversations about the folder `work_dir`, or about any folder, the
+    /// newest first, after the `skipped` newest ones. Files that cannot be read, and those of which
+    /// the folder is not known, are left out.
+    #[cfg(feature = "acp")]
+    pub(crate) fn list(
+        &self,
+        work_dir: Option<&Path>,
+        skipped: usize,
+        limit: usize,
+    ) -> Vec<ConversationSummary> {
+        let mut dated = self.0.as_deref().map(dated_ids).unwrap_or_default();
+        dated.sort_unstable_by(|one, two| two.cmp(one));
+        let read = dated.into_iter().filter_map(|(changed, id)| self.summarize(id, changed));
+        let is_wanted = |it: &ConversationSummary| work_dir.is_none_or(|dir| it.work_dir == dir);
+        read.filter(is_wanted).skip(skipped).take(limit).collect()
+    }
+
+    #[cfg(feature = "acp")]
+    fn summarize(&self, id: String, changed: SystemTime) -> Option<ConversationSummary> {
+        let mut file = open_private(&self.0.as_deref()?.join(file_name(&id))).ok()??;
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        let stored: StoredConversation = serde_json::from_str(&text).ok()?;
+        let title = stored.entries.iter().find_map(|entry| {
+            let text = entry.text.as_deref()?;
+            Some(conversation_title(text))
+        });
+        Some(ConversationSummary { id, work_dir: stored.folder, title, changed })
     }
 
     /// Loads the conversation `id`, or the newest one, and returns it with its id.
@@ -73,12 +115,56 @@ fn file_name(id: &str) -> String {
 }
 
 fn newest_id(folder: &Path) -> Option<String> {
-    let entries = fs::read_dir(folder).ok()?.flatten();
+    dated_ids(folder).into_iter().max().map(|(_, id)| id)
+}
+
+/// Returns the ids of the conversations, each with the time of its last change.
+fn dated_ids(folder: &Path) -> Vec<(SystemTime, String)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let dated = entries.filter_map(|entry| {
         let id = entry.file_name().to_str()?.strip_suffix(".json")?.to_owned();
         let changed =
             entry.metadata().and_then(|it| it.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
         Some((changed, id))
     });
-    dated.max().map(|(_, id)| id)
+    dated.collect()
+}
+
+/// What a list shows of a conversation.
+#[cfg(feature = "acp")]
+#[derive(Debug)]
+pub(crate) struct ConversationSummary {
+    pub(crate) id: String,
+    /// The folder that the conversation is about.
+    pub(crate) work_dir: PathBuf,
+    /// The beginning of the first prompt.
+    pub(crate) title: Option<String>,
+    pub(crate) changed: SystemTime,
+}
+
+/// The parts of a file that a list shows.
+#[cfg(feature = "acp")]
+#[derive(serde::Deserialize)]
+struct StoredConversation {
+    folder: PathBuf,
+    entries: Vec<StoredText>,
+}
+
+/// The text of a stored prompt; other entries have none.
+#[cfg(feature = "acp")]
+#[derive(serde::Deserialize)]
+struct StoredText {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// Returns the first line of a prompt, shortened to a title.
+#[cfg(feature = "acp")]
+pub(crate) fn conversation_title(prompt: &str) -> String {
+    const MAX_CHARS: usize = 80;
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }

@@ -34,8 +34,7 @@ use tool_sdk_mcp::{
 };
 
 pub(super) use self::command::{build_command, run};
-use self::server_entry::ServerEntry;
-pub(super) use self::server_entry::{ServerEntries, parse_servers};
+pub(super) use self::server_entry::{ServerEntries, ServerEntry, parse_servers};
 use self::server_folders::ServerFolders;
 pub(super) use self::server_setup::ServerSetup;
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
@@ -200,7 +199,7 @@ impl ConfiguredServers {
     }
 
     /// Connects to every server as a background task; the future returns those that failed.
-    pub(super) fn connect_in_background(
+    pub(crate) fn connect_in_background(
         &self,
     ) -> impl Future<Output = FailedServers> + Send + use<> {
         let upstreams = self.manager.clone();

@@ -105,6 +105,50 @@ fn missing_variable_transport(variable: &str) -> TransportConfig {
     })
 }
 
+/// The servers of a client, which are not configured.
+#[cfg(feature = "acp")]
+impl ServerEntry {
+    /// Creates the entry of a command.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a text for the client when the entry is not valid.
+    pub(crate) fn for_command(
+        name: &str,
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+    ) -> std::result::Result<Self, String> {
+        Self { command: Some(command), args, env, ..Self::default() }
+            .validate_as(plain_server_name(name))
+    }
+
+    /// Creates the entry of a server over HTTP.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a text for the client when the entry is not valid.
+    pub(crate) fn for_url(
+        name: &str,
+        url: String,
+        headers: BTreeMap<String, String>,
+    ) -> std::result::Result<Self, String> {
+        Self { url: Some(url), headers, ..Self::default() }.validate_as(plain_server_name(name))
+    }
+
+    /// Whether both entries have one name.
+    pub(crate) fn has_name_of(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Returns the name of a server of a client with the characters that names of servers may have.
+#[cfg(feature = "acp")]
+fn plain_server_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
+    name.trim().chars().map(plain).collect()
+}
+
 impl ServerEntry {
     /// Sets the name, and checks that the keys are valid together.
     pub(super) fn validate_as(self, name: impl Into<String>) -> std::result::Result<Self, String> {

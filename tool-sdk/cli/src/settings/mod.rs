@@ -114,10 +114,48 @@ impl Settings {
     /// Opens the roots, so that every command rejects invalid options, even those that it does not
     /// use.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
-        let from = SettingSources { levels, io };
-        let named_roots = paths::named_roots(from);
+        let named_roots = paths::named_roots(SettingSources { levels, io });
         let are_roots_named = !named_roots.is_empty();
         let roots = if are_roots_named { named_roots } else { vec![io.current_dir.clone()] };
+        Self::load_with_roots(levels, roots, are_roots_named, io)
+    }
+
+    /// Resolves the settings of a session that a client opens in the folder `root`. Where options
+    /// or environment name roots, the folder must be inside one of them.
+    #[cfg(feature = "acp")]
+    pub(super) fn load_for_folder(
+        levels: &[&ArgMatches],
+        root: PathBuf,
+        program: &str,
+        io: &Io<'_>,
+    ) -> Result<Self> {
+        let named = paths::named_roots(SettingSources { levels, io });
+        let real = root.canonicalize();
+        let is_inside = |named: &PathBuf| {
+            real.as_ref()
+                .ok()
+                .zip(named.canonicalize().ok())
+                .is_some_and(|(real, named)| real.starts_with(named))
+        };
+        if !named.is_empty() && !named.iter().any(is_inside) {
+            let shown = root.display();
+            return Err(CommandError::config(format_args!(
+                "`{shown}` is outside of the folders that `--root` and TOOL_SDK_ROOT name"
+            ))
+            .hint("open a folder inside of them"));
+        }
+        let settings = Self::load_with_roots(levels, vec![root], !named.is_empty(), io)?;
+        settings.check_broad_roots(program, "open to the agent", io)?;
+        Ok(settings)
+    }
+
+    fn load_with_roots(
+        levels: &[&ArgMatches],
+        roots: Vec<PathBuf>,
+        are_roots_named: bool,
+        io: &Io<'_>,
+    ) -> Result<Self> {
+        let from = SettingSources { levels, io };
         let workspace = paths::open_workspace(&roots)?;
         let named_config = from.named_path(args::CONFIG, "TOOL_SDK_CONFIG");
         let config_path = named_config.clone().or_else(|| paths::default_config(io));

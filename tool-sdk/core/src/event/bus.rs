@@ -77,6 +77,11 @@ impl EventBus {
         seq
     }
 
+    /// Returns the number of the newest event; 0 before the first one.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.lock_queues().next_seq - 1
+    }
+
     /// Subscribes to what happens to all calls.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Subscription {
         self.add_subscriber(EventFilter::AllCalls)

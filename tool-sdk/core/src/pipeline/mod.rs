@@ -153,6 +153,14 @@ impl Pipeline {
         self.inner.bus.subscribe()
     }
 
+    /// Returns the number of the newest event, so that a surface can put events of its own in order
+    /// with those of its calls.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn last_event_seq(&self) -> u64 {
+        self.inner.bus.last_seq()
+    }
+
     /// Subscribes to what one call emits while it runs.
     #[doc(hidden)]
     pub fn subscribe_to(&self, call: &CallId) -> Subscription {

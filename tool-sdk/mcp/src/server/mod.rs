@@ -56,6 +56,7 @@ use self::provider_chain::ProviderChain;
 pub use self::resources::{
     PromptArgument, PromptDefinition, PromptProvider, ResourceDefinition, ResourceProvider,
 };
+pub use self::stdio::open_streams;
 use self::suspended_calls::SuspendedCalls;
 use self::ui::UiPage;
 pub use self::ui::{chatgpt_result_meta, is_chatgpt};
@@ -305,7 +306,7 @@ impl Server {
     pub fn serve_stdio(&self) -> impl Future<Output = io::Result<()>> + Send + use<> {
         let server = self.clone();
         async move {
-            let (read, write) = stdio::open_streams()?;
+            let (read, write) = open_streams()?;
             server.serve(read, write).await
         }
     }

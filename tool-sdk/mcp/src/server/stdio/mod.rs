@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use self::line_reader::{InputLine, LineReader};
 pub(super) use self::line_writer::LineSender;
 use self::line_writer::LineWriter;
-pub(super) use self::streams::open_streams;
+pub use self::streams::open_streams;
 use super::Server;
 use super::batch::Batch;
 use super::connection::{ClientTransport, Connection};

@@ -9,11 +9,15 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub(crate) type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
-pub(crate) type StdioWriter = Box<dyn AsyncWrite + Send + Unpin>;
+type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
+type StdioWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Opens standard input and output of this process.
-pub(crate) fn open_streams() -> io::Result<(StdioReader, StdioWriter)> {
+///
+/// # Errors
+///
+/// Fails when the descriptors cannot be duplicated.
+pub fn open_streams() -> io::Result<(StdioReader, StdioWriter)> {
     Ok(match open_pipes().or_else(open_sockets) {
         Some(streams) => streams,
         None => {
