@@ -42,12 +42,19 @@ fn answer_request(request: &RecordedRequest) -> StubReply {
         }
         _ => (json!({ "content": "I am done." }), "stop"),
     };
-    let events = [
-        json!({ "choices": [{ "index": 0, "delta": delta }] }),
-        json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }),
-        json!({ "choices": [], "usage": { "prompt_tokens": 100, "completion_tokens": 10 } }),
+    stream_reply(&[delta], reason)
+}
+
+/// Returns the stream of a message of the model.
+pub(super) fn stream_reply(deltas: &[Value], reason: &str) -> StubReply {
+    let chunk = |choice: Value| json!({ "choices": [choice] });
+    let deltas = deltas.iter().map(|delta| chunk(json!({ "index": 0, "delta": delta })));
+    let usage = json!({ "prompt_tokens": 100, "completion_tokens": 10 });
+    let end = [
+        chunk(json!({ "index": 0, "delta": {}, "finish_reason": reason })),
+        json!({ "choices": [], "usage": usage }),
     ];
-    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let body: String = deltas.chain(end).map(|event| format!("data: {event}\n\n")).collect();
     let (length, kind) = (body.len(), "text/event-stream");
     StubReply::Raw(format!(
         "200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -79,7 +86,8 @@ impl ChatFolder {
 
     fn chat_with_input(&self, options: &[&str], args: &[&str], input: &Path) -> Output {
         Command::new(env!("CARGO_BIN_EXE_tool-std"))
-            .args(["--config", "/dev/null", "--state-dir"])
+            .env("TOOL_SDK_CONFIG", "/dev/null")
+            .arg("--state-dir")
             .arg(self.folder.path().join("state"))
             .args(options)
             .args(["chat", "--model", "openai-chat/test-1", "--model-url", &self.model.url()])
@@ -168,6 +176,26 @@ fn a_conversation_is_continued() {
     assert_eq!(prompts, ["Hi", "Again", "And now?"]);
     let output = chat.chat(&[], &["--resume", "../x", "--print", "Hi"]);
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+}
+
+// The servers of a chat have a runtime of their own, which ends with the chat.
+#[test]
+fn a_chat_with_a_server_ends_cleanly() {
+    let chat = ChatFolder::new();
+    let config = chat.folder.path().join("config.toml");
+    let server = env!("CARGO_BIN_EXE_tool-std");
+    let entry = format!(
+        "[mcp.servers.other]\ncommand = {server:?}\nargs = [\"--root\", {:?}, \"serve\", \"mcp\"]\n",
+        chat.notes().parent().expect("a folder")
+    );
+    std::fs::write(&config, entry).expect("a file");
+    let config = config.to_str().expect("the path is text");
+    let output = chat.chat(&["--config", config], &["--print", "Hi"]);
+    assert_eq!((out(&output).as_str(), err(&output).as_str()), ("Hello\n", ""), "{output:?}");
+    assert_eq!(output.status.code(), Some(0));
+    let request = chat.model.0.requests().remove(0);
+    let tools = request.message["tools"].to_string();
+    assert!(tools.contains("mcp__other__read_file"), "{tools}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #![cfg(feature = "application")]
 
 #[cfg(unix)]
+mod acp;
+#[cfg(unix)]
 mod chat;
 #[cfg(target_os = "linux")]
 mod ended;

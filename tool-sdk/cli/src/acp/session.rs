@@ -16,6 +16,7 @@ use tool_sdk_core::{Pipeline, Session};
 
 use super::modes;
 use super::prompt_blocks::read_prompt;
+use super::tool_calls::fence_text;
 use super::update_queue::{SessionEvent, UpdateSender};
 use crate::chat::{
     Conversation, SLASH_COMMANDS, SlashOutcome, conversation_title, run_slash_command,
@@ -173,7 +174,7 @@ impl PromptTurn {
             () = self.cancel.cancelled() => StopReason::Cancelled,
             outcome = run_slash_command(command, conversation) => {
                 if let SlashOutcome::Show(text) = outcome {
-                    self.session.report_text(text);
+                    self.session.report_text(fence_text(&text));
                 }
                 StopReason::EndTurn
             }

@@ -295,9 +295,16 @@ fn warn_left_out(failed: FailedServers, io: &mut Io<'_>) {
 impl Drop for ConfiguredServers {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return self.manager.close() };
-        runtime.block_on(self.manager.shut_down());
-        runtime.block_on(drain_tasks(runtime.handle()));
-        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+        let end = || {
+            runtime.block_on(self.manager.shut_down());
+            runtime.block_on(drain_tasks(runtime.handle()));
+            runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+        };
+        // A thread that drives a runtime must not wait for another one.
+        match Handle::try_current() {
+            Err(_) => end(),
+            Ok(_) => std::thread::scope(|scope| drop(scope.spawn(end).join())),
+        }
     }
 }
 
