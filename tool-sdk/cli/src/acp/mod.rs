@@ -3,6 +3,7 @@
 //! ```text
 //! service           the methods of the protocol, on one connection
 //! session           one session: its conversation, and the prompt that is being answered
+//! line_stream       standard input and output as lines
 //! session_opener    builds sessions, on the main thread
 //! prompt_blocks     from the blocks of a prompt to a message of the user
 //! update_queue      everything that a session reports, in the order in which it happened
@@ -23,6 +24,7 @@
 
 mod diff_blocks;
 mod forms;
+mod line_stream;
 mod modes;
 mod permission;
 mod prompt_blocks;
@@ -34,10 +36,10 @@ mod tool_calls;
 mod update_queue;
 
 use std::io;
+use std::pin::pin;
 
 use clap::{ArgMatches, Command};
 use tokio::sync::mpsc;
-use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 use tool_sdk_mcp::internal::open_streams;
 
 use self::service::AcpService;
@@ -80,14 +82,10 @@ pub(super) fn run(
     let service = AcpService::new(program, settings, requests);
     let mut opener = SessionOpener { app, program, levels, matches, io };
     run_loop::block_on(async move {
-        let (input, output) = match open_streams() {
-            Ok(streams) => streams,
-            Err(error) => return Err(error),
-        };
-        let streams =
-            agent_client_protocol::ByteStreams::new(output.compat_write(), input.compat());
-        let mut serving = std::pin::pin!(service.serve(streams));
-        let mut interrupt = std::pin::pin!(signals::wait_for_shutdown());
+        let (input, output) = open_streams()?;
+        let (lines, messages) = (line_stream::read_lines(input), line_stream::write_lines(output));
+        let mut serving = pin!(service.serve(lines, messages));
+        let mut interrupt = pin!(signals::wait_for_shutdown());
         loop {
             tokio::select! {
                 biased;

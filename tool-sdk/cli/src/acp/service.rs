@@ -6,6 +6,7 @@
 //! **Invariant:** a request for a session that is not open here is an error, and never opens one.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,11 +23,10 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
-    Agent, ByteStreams, Client, Error, RequestCancellation, on_receive_notification,
-    on_receive_request,
+    Agent, Client, Error, Lines, RequestCancellation, on_receive_notification, on_receive_request,
 };
 use futures_util::future::join_all;
-use futures_util::io::{AsyncRead, AsyncWrite};
+use futures_util::{Sink, Stream};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -91,7 +91,8 @@ impl AcpService {
     /// Serves until the client closes its side, or until [`start_closing`](Self::start_closing).
     pub(super) async fn serve(
         &self,
-        streams: ByteStreams<impl AsyncWrite + Send + 'static, impl AsyncRead + Send + 'static>,
+        lines: impl Stream<Item = io::Result<String>> + Send + 'static,
+        messages: impl Sink<String, Error = io::Error> + Send + 'static,
     ) -> Result<(), Error> {
         let service = || self.clone();
         let (initialize, open, load, resume) = (service(), service(), service(), service());
@@ -157,7 +158,7 @@ impl AcpService {
                 },
                 on_receive_notification!(),
             )
-            .connect_with(streams, async |connection| {
+            .connect_with(Lines::new(messages, lines), async |connection| {
                 tokio::select! {
                     () = connection.incoming_closed() => {}
                     () = self.0.closing.cancelled() => {}

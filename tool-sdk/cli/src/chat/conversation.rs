@@ -110,6 +110,10 @@ impl Conversation {
             system.push_str(&prompt_text::agent_section(&agent.prompt));
         }
         limits.max_cost = smaller_limit(config.max_cost, limits.max_cost);
+        if matches!(place, Place::Editor) {
+            // An editor shows why a session cannot be opened better than why a prompt failed.
+            model.check_key(io)?;
+        }
         let folder = TranscriptFolder::new(settings);
         let (id, mut transcript) = match resumed {
             Some(id) => folder.load(id)?,

@@ -4,6 +4,7 @@ use tool_sdk_agent::{ApiKey, ProviderClient};
 use tool_sdk_core::provider::ModelApi;
 
 use super::config::ChatConfig;
+use crate::Io;
 use crate::exit::{CommandError, Result};
 
 /// A provider that `PROVIDER/NAME` can name.
@@ -46,6 +47,8 @@ pub(super) struct ModelChoice {
     /// The name as the provider knows it.
     pub(super) name: String,
     pub(super) client: ProviderClient,
+    /// The variable that holds the key, if the key comes from one.
+    key_variable: Option<&'static str>,
 }
 
 impl ModelChoice {
@@ -70,7 +73,21 @@ impl ModelChoice {
         if let Some(key) = choose_key(known, config) {
             client = client.with_key(key);
         }
-        Ok(Self { name: name.to_owned(), client })
+        let is_command = !config.api_key_command.is_empty();
+        let key_variable = known.and_then(|known| known.key).filter(|_| !is_command);
+        Ok(Self { name: name.to_owned(), client, key_variable })
+    }
+
+    /// Fails when the variable with the key is not set.
+    pub(super) fn check_key(&self, io: &Io<'_>) -> Result<()> {
+        match self.key_variable.filter(|name| io.env_var(name).is_none()) {
+            None => Ok(()),
+            Some(name) => Err(CommandError::config(format_args!(
+                "there is no API key for the model `{}`: the variable `{name}` is not set",
+                self.name.escape_debug()
+            ))
+            .hint("set it for the program, or write `api_key_command` in the table [chat] of the configuration")),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ use crate::chat::stream_reply;
 /// A folder with `notes.txt`, one for the state of the program, and a model.
 pub(super) struct EditorFolder {
     folder: tempfile::TempDir,
-    pub(super) model: HttpStub,
+    pub(super) model: Arc<HttpStub>,
     /// Options of the program.
     pub(super) options: Vec<String>,
     /// Options of the command.
@@ -42,7 +42,7 @@ impl EditorFolder {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join("work")).expect("a folder in it");
         std::fs::write(folder.path().join("work/notes.txt"), "helo world\n").expect("a file");
-        let model = HttpStub::start(answer_request);
+        let model = Arc::new(HttpStub::start(answer_request));
         Self { folder, model, options: Vec::new(), args: Vec::new() }
     }
 

@@ -59,7 +59,8 @@ async fn only_an_offered_option_approves() {
                 assert_eq!(editor.take_permissions().len(), 1, "{choice:?}");
                 assert_eq!(folder.notes(), "helo world\n", "{choice:?}");
             }
-            // A rejection for the session is not asked again, and cannot be granted.
+            // A rejection for the session is not asked again.
+            let session = editor.open(&folder.work()).await?;
             editor.choose(Choice::Select("reject_always"));
             editor.prompt(&session, "edit").await?;
             editor.choose(Choice::Select("allow_once"));

@@ -1,5 +1,7 @@
 //! Prompts: what the model is sent, what the editor sees, and how a prompt ends.
 
+use std::sync::Arc;
+
 use agent_client_protocol::v1::schema::{
     CancelNotification, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent,
     PlanEntryStatus, ResourceLink, SessionUpdate, SetSessionModeRequest, StopReason,
@@ -106,8 +108,9 @@ async fn a_cancelled_prompt_leaves_a_valid_conversation() {
             // While the model is silent.
             let waiting = editor.prompt(&session, "wait");
             let cancelling = async {
-                let model = &folder.model;
-                tokio::task::block_in_place(|| model.until(|it| it.message["messages"].is_array()));
+                let model = Arc::clone(&folder.model);
+                let asked = move || model.until(|it| it.message["messages"].is_array());
+                tokio::task::spawn_blocking(asked).await.expect("the model is asked");
                 // Another prompt is refused meanwhile.
                 let refused = editor.prompt(&session, "Hi").await.expect_err("it is refused");
                 assert!(refused.message.contains("is answering a prompt"), "{refused:?}");
