@@ -54,8 +54,13 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts what a client's entry says, and returns the answer to `initialize`.
+/// Starts the server that a client's entry names, and returns the answer to `initialize`.
 fn start_server(home: &HomeFolder, entry: &Value) -> Value {
+    start_program(home, entry, &json!("2025-06-18"))
+}
+
+/// Starts what a client's entry says, and returns the answer to `initialize` with this version.
+fn start_program(home: &HomeFolder, entry: &Value, version: &Value) -> Value {
     let args = entry["args"].as_array().expect("a list").iter().filter_map(Value::as_str);
     let mut server = Command::new(entry["command"].as_str().expect("a command"))
         .args(args)
@@ -69,7 +74,7 @@ fn start_server(home: &HomeFolder, entry: &Value) -> Value {
         .spawn()
         .expect("the server starts");
     let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {},
+        "protocolVersion": version, "capabilities": {},
         "clientInfo": { "name": "t", "version": "1" },
     } });
     writeln!(server.stdin.take().expect("a pipe"), "{initialize}").expect("it reads");
@@ -236,6 +241,24 @@ fn wrong_names_are_refused_with_the_right_ones() {
 }
 
 // Desktop clients start servers in `/` or in the home folder.
+// Zed starts the agent, whose root comes with each session.
+#[test]
+fn zed_is_set_up_for_the_agent() {
+    let home = HomeFolder::new();
+    let wrote = home.run(&["setup", "zed", "--acp", "--write", "--deny", "read(.env)"]);
+    assert_eq!(wrote.status.code(), Some(0), "{}", err(&wrote));
+    let text = fs::read_to_string(home.path().join(".config/zed/settings.json"));
+    let settings: Value = serde_json::from_str(&text.expect("it was written")).expect("JSON");
+    let entry = &settings["agent_servers"]["tool-std"];
+    let args = json!(["--deny", "read(.env)", "serve", "acp"]);
+    assert_eq!((&entry["type"], &entry["args"]), (&json!("custom"), &args), "{settings}");
+    let answer = start_program(&home, entry, &json!(1));
+    assert_eq!(answer["result"]["agentInfo"]["name"], "tool-std", "{answer}");
+    let other = home.run(&["setup", "cursor", "--acp"]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(err(&other).contains("configures Zed"), "{}", err(&other));
+}
+
 #[test]
 fn the_home_folder_is_only_served_if_an_option_names_it() {
     let home = HomeFolder::new();

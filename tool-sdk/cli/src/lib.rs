@@ -33,7 +33,7 @@
 //!   memory  list [WORDS] [--json] | import DIR | export DIR
 //!   agents  list [--json] | show NAME [--json]
 //!   trust   [DIR] | list [--json] | remove [DIR]
-//!   setup   CLIENT [--write] [--project] [--name NAME]
+//!   setup   CLIENT [--acp] [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL
 //!   man     DIR

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::McpServer;
 use clap::ArgMatches;
 use tokio::sync::oneshot;
 
-use crate::chat::{Conversation, Place};
+use crate::chat::{ChatPlace, Conversation};
 use crate::exit::{CommandError, Result};
 use crate::mcp::ServerEntry;
 use crate::settings::Settings;
@@ -82,7 +82,7 @@ impl SessionOpener<'_, '_> {
             self.program,
             &settings,
             config,
-            Place::Editor,
+            ChatPlace::Editor,
             resumed,
             self.io,
         )?;

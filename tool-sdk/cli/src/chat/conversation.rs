@@ -15,7 +15,7 @@ use tool_sdk_core::{Attachment, Session};
 use super::config::ChatConfig;
 use super::model_choice::{self, ModelChoice};
 use super::transcript_file::TranscriptFolder;
-use super::{Place, RESUME, prompt_text};
+use super::{ChatPlace, RESUME, prompt_text};
 use crate::call_environment::CallEnvironment;
 use crate::event_printer::EventPrinter;
 use crate::exit::Result;
@@ -76,7 +76,7 @@ impl Conversation {
     ) -> Result<Self> {
         let config = settings.chat.resolve(matches, io)?;
         let resumed = matches.get_one::<String>(RESUME).map(String::as_str);
-        Self::open_at(app, program, settings, config, Place::Terminal, resumed, io)
+        Self::open_at(app, program, settings, config, ChatPlace::Terminal, resumed, io)
     }
 
     /// Opens the conversation `resumed`, the newest for an empty id, or a new one.
@@ -85,7 +85,7 @@ impl Conversation {
         program: &str,
         settings: &Settings,
         mut config: ChatConfig,
-        place: Place,
+        place: ChatPlace,
         resumed: Option<&str>,
         io: &mut Io<'_>,
     ) -> Result<Self> {
@@ -110,7 +110,7 @@ impl Conversation {
             system.push_str(&prompt_text::agent_section(&agent.prompt));
         }
         limits.max_cost = smaller_limit(config.max_cost, limits.max_cost);
-        if matches!(place, Place::Editor) {
+        if matches!(place, ChatPlace::Editor) {
             // An editor shows why a session cannot be opened better than why a prompt failed.
             model.check_key(io)?;
         }
@@ -145,9 +145,9 @@ impl Conversation {
             servers,
             folder,
             work_dir: match place {
-                Place::Terminal => io.current_dir.clone(),
+                ChatPlace::Terminal => io.current_dir.clone(),
                 // The first root is the folder of the session.
-                Place::Editor => settings.roots.first().unwrap_or(&io.current_dir).clone(),
+                ChatPlace::Editor => settings.roots.first().unwrap_or(&io.current_dir).clone(),
             },
         })
     }

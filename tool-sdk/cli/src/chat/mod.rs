@@ -53,13 +53,13 @@ const RESUME: &str = "resume";
 
 /// Where the user talks to the model.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ChatPlace {
     Terminal,
     #[cfg_attr(not(feature = "acp"), expect(dead_code, reason = "there is no editor"))]
     Editor,
 }
 
-impl Place {
+impl ChatPlace {
     /// Returns the place for the system prompt.
     const fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tool_sdk_core::Attachment;
 
-use super::Place;
+use super::ChatPlace;
 use crate::settings::Settings;
 
 /// The largest file that a prompt can name.
@@ -14,7 +14,7 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 const MAX_ATTACHMENT_BYTES: u64 = 5 * 1024 * 1024;
 
 /// Returns the system prompt of the chat.
-pub(super) fn system_prompt(settings: &Settings, place: Place) -> String {
+pub(super) fn system_prompt(settings: &Settings, place: ChatPlace) -> String {
     let roots: Vec<String> =
         settings.roots.iter().map(|root| format!("`{}`", root.display())).collect();
     format!(

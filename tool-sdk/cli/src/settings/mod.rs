@@ -43,7 +43,7 @@ pub(super) struct Settings {
     /// The roots of the workspace; there is at least one.
     pub(super) roots: Vec<PathBuf>,
     /// Whether options or environment name the roots.
-    are_roots_named: bool,
+    pub(super) are_roots_named: bool,
     pub(super) workspace: Workspace,
     /// The configuration file, whether or not it exists.
     pub(super) config_path: Option<PathBuf>,

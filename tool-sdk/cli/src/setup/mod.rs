@@ -25,11 +25,38 @@ use super::mcp::config_edit;
 use super::settings::Settings;
 use super::{Io, args, style};
 
+const ACP: &str = "acp";
 const CLIENT: &str = "client";
 const PROJECT: &str = "project";
 const WRITE: &str = "write";
 
-/// Builds the clap command `setup CLIENT [--write] [--project] [--name NAME]`.
+/// What the client starts the program as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ProgramRole {
+    McpServer,
+    /// The agent itself, over the Agent Client Protocol.
+    Agent,
+}
+
+impl ProgramRole {
+    /// Returns the key of the table that holds the entry.
+    const fn table_key(self, client: ClientProgram) -> &'static str {
+        match self {
+            Self::McpServer => client.servers_key(),
+            Self::Agent => "agent_servers",
+        }
+    }
+
+    /// Returns the protocol that the program serves.
+    const fn protocol(self) -> &'static str {
+        match self {
+            Self::McpServer => "mcp",
+            Self::Agent => "acp",
+        }
+    }
+}
+
+/// Builds the clap command `setup CLIENT [--acp] [--write] [--project] [--name NAME]`.
 pub(super) fn build_command(program: &str) -> Option<Command> {
     let clients = PossibleValuesParser::new(ClientProgram::ALL.map(ClientProgram::as_str))
         .try_map(|name| name.parse::<ClientProgram>());
@@ -46,6 +73,7 @@ pub(super) fn build_command(program: &str) -> Option<Command> {
             ))
             .args([
                 client.help("The client"),
+                switch(ACP, "Configure the agent of `serve acp` instead of an MCP server; for zed"),
                 switch(WRITE, "Write it into the client's file; the rest of the file is kept"),
                 switch(PROJECT, "Use the file of the project in the first root, not the user's"),
                 Arg::new(args::NAME)
@@ -65,22 +93,37 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
-    settings.check_broad_roots(program, "configured", io)?;
     let Some(&client) = matches.get_one::<ClientProgram>(CLIENT) else {
         return Err(CommandError::usage("the name of a client is missing"));
     };
+    let role = choose_role(client, matches)?;
+    if role == ProgramRole::McpServer {
+        settings.check_broad_roots(program, "configured", io)?;
+    }
     let name = server_name(program, matches)?;
     let path = config_file(client, matches.get_flag(PROJECT), settings, io)?;
-    let entry = server_entry(client, program, settings, levels, io)?;
+    let entry = server_entry(client, role, program, settings, levels, io)?;
     if !matches.get_flag(WRITE) {
-        writeln!(io.stdout, "{}", render_entry(client, &name, &entry))?;
+        writeln!(io.stdout, "{}", render_entry(client, role, &name, &entry))?;
         let path = path.display();
         let place = format!("put this into `{path}`, or add `--write` to let {program} do so");
         io.print_stderr(style::sanitize_text(&place));
         return Ok(0);
     }
-    write_entry(client, &name, &entry, &path, io)?;
+    write_entry(client, role, &name, &entry, &path, io)?;
     Ok(0)
+}
+
+fn choose_role(client: ClientProgram, matches: &ArgMatches) -> Result<ProgramRole> {
+    match (matches.get_flag(ACP), client) {
+        (false, _) => Ok(ProgramRole::McpServer),
+        (true, ClientProgram::Zed) => Ok(ProgramRole::Agent),
+        (true, other) => Err(CommandError::usage(format_args!(
+            "`--acp` configures Zed, and not {}",
+            other.title()
+        ))
+        .hint("the guide has the configuration of other editors, in the chapter on agents")),
+    }
 }
 
 /// Returns the name of the server: letters, digits, `-` and `_`, which every client accepts.
@@ -118,9 +161,11 @@ fn config_file(
     })
 }
 
-/// Builds the entry of the server.
+/// Builds the entry of the server or agent. An agent gets its root with each session, so that only
+/// roots that options name are repeated.
 fn server_entry(
     client: ClientProgram,
+    role: ProgramRole,
     program: &str,
     settings: &Settings,
     levels: &[&ArgMatches],
@@ -131,15 +176,21 @@ fn server_entry(
         None => program.to_owned(),
     };
     let mut words = Vec::new();
-    for root in &settings.roots {
+    let named_roots: &[PathBuf] = match role {
+        ProgramRole::Agent if !settings.are_roots_named => &[],
+        _ => &settings.roots,
+    };
+    for root in named_roots {
         words.extend(["--root".to_owned(), path_text(&absolute_path(root))?]);
     }
     words.extend(args::repeat_options(levels, |path| {
         path_text(&absolute_path(&io.resolve_path(path)))
     })?);
-    words.extend(["serve", "mcp"].map(str::to_owned));
+    words.extend(["serve", role.protocol()].map(str::to_owned));
     let mut entry = Map::new();
-    if client.names_transport() {
+    if role == ProgramRole::Agent {
+        entry.insert("type".to_owned(), "custom".into());
+    } else if client.names_transport() {
         entry.insert("type".to_owned(), "stdio".into());
     }
     entry.insert("command".to_owned(), command.into());
@@ -162,13 +213,19 @@ fn path_text(path: &Path) -> Result<String> {
 }
 
 /// Renders a file that holds nothing but the entry.
-fn render_entry(client: ClientProgram, name: &str, entry: &Map<String, Value>) -> String {
-    let whole = json!({ client.servers_key(): { name: entry } });
+fn render_entry(
+    client: ClientProgram,
+    role: ProgramRole,
+    name: &str,
+    entry: &Map<String, Value>,
+) -> String {
+    let key = role.table_key(client);
+    let whole = json!({ key: { name: entry } });
     match client.file_format() {
         ClientFileFormat::Json => format!("{whole:#}"),
         ClientFileFormat::Toml => {
             let table = config_edit::to_toml_table(entry).to_string();
-            format!("[{}.{name}]\n{}", client.servers_key(), table.trim_end())
+            format!("[{key}.{name}]\n{}", table.trim_end())
         }
     }
 }
@@ -176,6 +233,7 @@ fn render_entry(client: ClientProgram, name: &str, entry: &Map<String, Value>) -
 /// Writes the entry into the client's file, after a copy of the old file.
 fn write_entry(
     client: ClientProgram,
+    role: ProgramRole,
     name: &str,
     entry: &Map<String, Value>,
     path: &Path,
@@ -186,7 +244,7 @@ fn write_entry(
             format!("note: there is no folder for the file yet; is {} installed?", client.title());
         io.print_stderr(style::sanitize_text(&note));
     }
-    let (file, key) = (ClientFile::lock(path)?, client.servers_key());
+    let (file, key) = (ClientFile::lock(path)?, role.table_key(client));
     let edited = match client.file_format() {
         ClientFileFormat::Json => json_document::set_entry(file.text(), path, key, name, entry)?,
         ClientFileFormat::Toml => config_edit::set_entry(file.text(), path, key, name, entry)?,
@@ -197,7 +255,8 @@ fn write_entry(
         return Ok(());
     };
     let copy = file.replace_text(&edited)?;
-    io.print_stderr(style::sanitize_text(&format!("wrote the server `{name}` into `{place}`")));
+    let what = if role == ProgramRole::Agent { "agent" } else { "server" };
+    io.print_stderr(style::sanitize_text(&format!("wrote the {what} `{name}` into `{place}`")));
     if let Some(copy) = copy {
         let copy = copy.display();
         io.print_stderr(style::sanitize_text(&format!("the old file is `{copy}`")));

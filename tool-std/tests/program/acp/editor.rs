@@ -82,14 +82,17 @@ impl EditorFolder {
 
     /// Starts the program, initializes the connection, and runs `scenario`. The program ends with
     /// the connection.
-    pub(super) async fn run<R>(&self, scenario: impl AsyncFnOnce(Editor) -> Result<R, Error>) -> R {
+    pub(super) async fn run<R>(
+        &self,
+        scenario: impl AsyncFnOnce(ConnectedEditor) -> Result<R, Error>,
+    ) -> R {
         self.run_with(ClientCapabilities::new(), async |editor, _| scenario(editor).await).await
     }
 
     pub(super) async fn run_with<R>(
         &self,
         capabilities: ClientCapabilities,
-        scenario: impl AsyncFnOnce(Editor, InitializeResponse) -> Result<R, Error>,
+        scenario: impl AsyncFnOnce(ConnectedEditor, InitializeResponse) -> Result<R, Error>,
     ) -> R {
         let mut program = self.start_program();
         let records = Arc::new(EditorRecords::default());
@@ -117,11 +120,11 @@ impl EditorFolder {
                     asks.permissions.lock().expect("no panic").push(request);
                     asks.changed.notify_waiters();
                     match choice {
-                        Choice::Select(id) => responder.respond(select(id)),
-                        Choice::Cancel => responder.respond(RequestPermissionResponse::new(
-                            RequestPermissionOutcome::Cancelled,
-                        )),
-                        Choice::Wait => {
+                        PermissionChoice::Select(id) => responder.respond(select(id)),
+                        PermissionChoice::Cancel => responder.respond(
+                            RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled),
+                        ),
+                        PermissionChoice::Wait => {
                             asks.open.lock().expect("no panic").push(Box::new(responder));
                             Ok(())
                         }
@@ -147,7 +150,7 @@ impl EditorFolder {
                 let initialize =
                     InitializeRequest::new(ProtocolVersion::V1).client_capabilities(capabilities);
                 let agent = connection.send_request(initialize).block_task().await?;
-                scenario(Editor { connection, records: Arc::clone(&seen) }, agent).await
+                scenario(ConnectedEditor { connection, records: Arc::clone(&seen) }, agent).await
             })
             .await;
         let status = program.wait().await.expect("the program ends");
@@ -159,7 +162,7 @@ impl EditorFolder {
 
 /// How the editor answers permission requests.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Choice {
+pub(super) enum PermissionChoice {
     Select(&'static str),
     Cancel,
     #[default]
@@ -172,7 +175,7 @@ pub(super) struct EditorRecords {
     pub(super) updates: Mutex<Vec<SessionUpdate>>,
     pub(super) permissions: Mutex<Vec<RequestPermissionRequest>>,
     pub(super) forms: Mutex<Vec<String>>,
-    choice: Mutex<Choice>,
+    choice: Mutex<PermissionChoice>,
     /// Requests that are never answered.
     open: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
     changed: Notify,
@@ -183,12 +186,12 @@ pub(super) struct EditorRecords {
 }
 
 /// A connected editor.
-pub(super) struct Editor {
+pub(super) struct ConnectedEditor {
     pub(super) connection: ConnectionTo<Agent>,
     pub(super) records: Arc<EditorRecords>,
 }
 
-impl Editor {
+impl ConnectedEditor {
     pub(super) async fn open(&self, folder: &Path) -> Result<SessionId, Error> {
         let opened = self.connection.send_request(NewSessionRequest::new(folder)).block_task();
         Ok(opened.await?.session_id)
@@ -211,7 +214,7 @@ impl Editor {
         Ok(self.connection.send_request(request).block_task().await?.stop_reason)
     }
 
-    pub(super) fn choose(&self, choice: Choice) {
+    pub(super) fn choose(&self, choice: PermissionChoice) {
         *self.records.choice.lock().expect("no panic") = choice;
     }
 

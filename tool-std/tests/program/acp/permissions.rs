@@ -4,14 +4,14 @@ use agent_client_protocol::v1::schema::{
     PermissionOptionKind, StopReason, ToolCallContent, ToolCallStatus,
 };
 
-use super::editor::{Choice, EditorFolder};
+use super::editor::{EditorFolder, PermissionChoice};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_shows_what_will_run() {
     let folder = EditorFolder::new();
     folder
         .run(async |editor| {
-            editor.choose(Choice::Select("reject_once"));
+            editor.choose(PermissionChoice::Select("reject_once"));
             let session = editor.open(&folder.work()).await?;
             assert_eq!(editor.prompt(&session, "edit").await?, StopReason::EndTurn);
             let [request] = &*editor.take_permissions() else { panic!("one request") };
@@ -49,10 +49,10 @@ async fn only_an_offered_option_approves() {
         .run(async |editor| {
             let session = editor.open(&folder.work()).await?;
             for choice in [
-                Choice::Select("reject_once"),
-                Choice::Select("yes"),
-                Choice::Select(""),
-                Choice::Cancel,
+                PermissionChoice::Select("reject_once"),
+                PermissionChoice::Select("yes"),
+                PermissionChoice::Select(""),
+                PermissionChoice::Cancel,
             ] {
                 editor.choose(choice.clone());
                 assert_eq!(editor.prompt(&session, "edit").await?, StopReason::EndTurn);
@@ -61,20 +61,20 @@ async fn only_an_offered_option_approves() {
             }
             // A rejection for the session is not asked again.
             let session = editor.open(&folder.work()).await?;
-            editor.choose(Choice::Select("reject_always"));
+            editor.choose(PermissionChoice::Select("reject_always"));
             editor.prompt(&session, "edit").await?;
-            editor.choose(Choice::Select("allow_once"));
+            editor.choose(PermissionChoice::Select("allow_once"));
             editor.prompt(&session, "edit").await?;
             assert_eq!((editor.take_permissions().len(), &*folder.notes()), (1, "helo world\n"));
             // Another session asks.
             let other = editor.open(&folder.work()).await?;
-            editor.choose(Choice::Select("allow_session"));
+            editor.choose(PermissionChoice::Select("allow_session"));
             editor.prompt(&other, "edit").await?;
             editor.prompt(&other, "edit back").await?;
             assert_eq!((editor.take_permissions().len(), &*folder.notes()), (1, "helo world\n"));
             // What is allowed for always is so in sessions of later programs.
             let third = editor.open(&folder.work()).await?;
-            editor.choose(Choice::Select("allow_always"));
+            editor.choose(PermissionChoice::Select("allow_always"));
             editor.prompt(&third, "edit").await?;
             Ok(())
         })

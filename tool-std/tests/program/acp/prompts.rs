@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::json;
 
-use super::editor::{Choice, EditorFolder, agent_text, update_names, with_forms};
+use super::editor::{EditorFolder, PermissionChoice, agent_text, update_names, with_forms};
 
 // F167, F174, F179: calls are shown from their events alone, with the diff that is approved.
 #[tokio::test(flavor = "multi_thread")]
@@ -17,7 +17,7 @@ async fn a_prompt_is_answered_by_way_of_tools() {
     let folder = EditorFolder::new();
     folder
         .run(async |editor| {
-            editor.choose(Choice::Select("allow_once"));
+            editor.choose(PermissionChoice::Select("allow_once"));
             let session = editor.open(&folder.work()).await?;
             assert_eq!(editor.prompt(&session, "typo").await?, StopReason::EndTurn);
             let updates = editor.take_updates();
@@ -130,7 +130,7 @@ async fn a_cancelled_prompt_leaves_a_valid_conversation() {
             assert_eq!(stop?, StopReason::Cancelled);
             assert_eq!(folder.notes(), "helo world\n");
             // While a command runs.
-            editor.choose(Choice::Select("allow_once"));
+            editor.choose(PermissionChoice::Select("allow_once"));
             let running = editor.prompt(&session, "run");
             let cancelling = async {
                 let has_started = |update: &SessionUpdate| {
@@ -163,7 +163,7 @@ async fn modes_and_forms_belong_to_the_session() {
     let folder = EditorFolder::new();
     folder
         .run_with(with_forms(), async |editor, _| {
-            editor.choose(Choice::Select("allow_once"));
+            editor.choose(PermissionChoice::Select("allow_once"));
             let session = editor.open(&folder.work()).await?;
             let other = editor.open(&folder.work()).await?;
             let mode = SetSessionModeRequest::new(session.clone(), "explore");

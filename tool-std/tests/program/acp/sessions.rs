@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{
     McpServerStdio, NewSessionRequest, ResumeSessionRequest, SessionUpdate, StopReason,
 };
 
-use super::editor::{Choice, EditorFolder, agent_text, update_names};
+use super::editor::{EditorFolder, PermissionChoice, agent_text, update_names};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_agent_announces_what_it_does() {
@@ -45,7 +45,7 @@ async fn a_session_is_listed_loaded_and_resumed_by_another_process() {
     let folder = EditorFolder::new();
     let session = folder
         .run(async |editor| {
-            editor.choose(Choice::Select("allow_once"));
+            editor.choose(PermissionChoice::Select("allow_once"));
             let session = editor.open(&folder.work()).await?;
             editor.prompt(&session, "typo").await?;
             Ok(session)
@@ -135,7 +135,7 @@ async fn servers_of_the_client_are_connected() {
     let folder = EditorFolder::new();
     folder
         .run(async |editor| {
-            editor.choose(Choice::Select("allow_once"));
+            editor.choose(PermissionChoice::Select("allow_once"));
             let root = folder.work().display().to_string();
             let server = McpServerStdio::new("other", env!("CARGO_BIN_EXE_tool-std"))
                 .args(["--root", &root, "serve", "mcp"].map(str::to_owned).into())
