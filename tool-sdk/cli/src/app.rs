@@ -222,7 +222,7 @@ impl App {
     #[must_use]
     pub fn with_stdio_server(
         mut self,
-        configure: impl Fn(tool_sdk_mcp::Server, &Pipeline, &Session) -> tool_sdk_mcp::Server + 'static,
+        configure: impl Fn(Server, &Pipeline, &Session) -> Server + 'static,
     ) -> Self {
         self.stdio_server_setup.add(configure);
         self
