@@ -34,6 +34,14 @@ fn answer_request(request: &RecordedRequest) -> StubReply {
         json!({ "tool_calls": [{ "index": 0, "id": id, "function": function }] })
     };
     let (delta, reason) = match results {
+        0 if said.contains("hand it over") => {
+            let task = json!({ "agent": "fixer", "task": "Please fix the typo in notes.txt" });
+            (call("delegate", task), "tool_calls")
+        }
+        _ if said.contains("hand it over") => {
+            let told = messages.last().cloned().unwrap_or_default();
+            (json!({ "content": format!("It says: {}", told["content"]) }), "stop")
+        }
         _ if !said.contains("typo") => (json!({ "content": "Hello" }), "stop"),
         0 => (call("read_file", json!({ "path": "notes.txt" })), "tool_calls"),
         1 => {
@@ -115,6 +123,43 @@ fn a_prompt_is_answered_by_way_of_tools() {
     let requests = chat.model.0.requests();
     assert_eq!(requests.len(), 3);
     assert!(requests.iter().all(|it| it.has("authorization: bearer k-1")), "{requests:?}");
+}
+
+// F104, F166, F177: an agent of a trusted project does the work, under the rules of the user and
+// those of its file, and its answer comes back.
+#[test]
+fn a_task_is_delegated_to_an_agent_of_the_project() {
+    let chat = ChatFolder::new();
+    let agents = chat.folder.path().join("work/.agents");
+    std::fs::create_dir(&agents).expect("a folder in it");
+    let file = agents.join("fixer.md");
+    let fixer = |tools: &str| format!("---\ndescription: Fixes\ntools: {tools}\n---\nFix it.\n");
+    let run = |args: &[&str]| {
+        let args = [&["--print", "Please hand it over"], args].concat();
+        out(&chat.chat(&["--allow", "edit(notes.txt)"], &args))
+    };
+    std::fs::write(&file, fixer("[read, edit]")).expect("a file in it");
+    assert!(run(&[]).contains("there is no agent `fixer`"));
+    let trusting = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+        .args(["trust", "--yes", "--state-dir"])
+        .arg(chat.folder.path().join("state"))
+        .current_dir(chat.folder.path().join("work"))
+        .output()
+        .expect("the program runs");
+    assert!(trusting.status.success(), "{trusting:?}");
+
+    std::fs::write(&file, fixer("[read]")).expect("a file in it");
+    assert!(run(&[]).contains("I am done."), "the answer comes back");
+    let content = || std::fs::read_to_string(chat.notes()).expect("it is there");
+    assert_eq!(content(), "helo world\n", "the agent has no such tool");
+    std::fs::write(&file, fixer("[read, edit]")).expect("a file in it");
+    run(&["--mode", "plan"]);
+    assert_eq!(content(), "helo world\n", "the mode of the user denies it");
+    run(&[]);
+    assert_eq!(content(), "hello world\n");
+    let asked = chat.model.0.requests();
+    let systems = asked.iter().map(|it| it.message["messages"][0]["content"].to_string());
+    assert!(systems.filter(|it| it.contains("Fix it.")).count() >= 3);
 }
 
 // Without a user who can be asked, a change is denied, and the model reads why.

@@ -14,6 +14,7 @@ use tool_sdk_core::{Attachment, Session};
 
 use super::config::ChatConfig;
 use super::model_choice::{self, ModelChoice};
+use super::subagents::{SharedModelChoice, add_subagents};
 use super::transcript_file::TranscriptFolder;
 use super::{ChatPlace, RESUME, prompt_text};
 use crate::call_environment::CallEnvironment;
@@ -36,6 +37,8 @@ pub(crate) struct Conversation {
     pub(super) started: Instant,
     config: ChatConfig,
     system: String,
+    /// The model that agents have which name none.
+    shared_model: SharedModelChoice,
     #[cfg(feature = "mcp")]
     servers: ConfiguredServers,
     folder: TranscriptFolder,
@@ -129,14 +132,26 @@ impl Conversation {
         #[cfg(feature = "mcp")]
         servers.attach_to(&mut environment);
         environment.warn_missing_services(io);
+        let (budget, shared_model) =
+            (SpendingBudget::new(limits), SharedModelChoice::new(model.clone()));
+        let subagents = add_subagents(
+            &environment.pipeline,
+            catalog,
+            shared_model.clone(),
+            &config,
+            &prompt_text::system_prompt(settings, place),
+            budget.clone(),
+        )?;
+        system.push_str(&prompt_text::subagents_section(&subagents.describe_agents()));
         let session = environment.session.clone().with_id(format!("{program}-chat-{id}"));
         Ok(Self {
             id,
-            session: session.with_conversation("chat"),
+            session: session.with_conversation("chat").with_service(Some(subagents)),
             environment,
             transcript,
             model,
-            budget: SpendingBudget::new(limits),
+            budget,
+            shared_model,
             steering: SteeringQueue::default(),
             started: Instant::now(),
             config,
@@ -169,6 +184,7 @@ impl Conversation {
     /// Uses another model from the next prompt on.
     pub(super) fn choose_model(&mut self, model: &str) -> Result<()> {
         self.model = ModelChoice::resolve(model, &self.config)?;
+        self.shared_model.replace(self.model.clone());
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! model_choice      which model, at which provider, with which key
 //! conversation      one conversation: the agent, its transcript, its file
 //! prompt_text       the system prompt, and the files that a prompt names
+//! subagents         the agents that the model may start
 //! print             one prompt, for scripts
 //! interactive       prompt by prompt, on a terminal or in a pipe
 //! ```
@@ -21,6 +22,7 @@ mod model_choice;
 mod print;
 mod prompt_text;
 mod slash_command;
+mod subagents;
 mod transcript_file;
 mod typed_lines;
 

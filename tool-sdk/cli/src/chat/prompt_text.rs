@@ -39,6 +39,15 @@ pub(super) fn agent_section(prompt: &str) -> String {
     if prompt.is_empty() { String::new() } else { format!("\n\n{prompt}") }
 }
 
+/// Returns what the system prompt says about the agents that can be started.
+pub(super) fn subagents_section(agents: &str) -> String {
+    format!(
+        "\n\nOther agents take over parts of the work, with the tools of the category `agents`. Give \
+         one a task whose details you do not need, such as a search through many files; do small \
+         things yourself. The agents are:\n{agents}"
+    )
+}
+
 /// A prompt with the files that it names.
 #[derive(Debug, Default)]
 pub(super) struct ExpandedPrompt {
