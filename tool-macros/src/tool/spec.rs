@@ -298,6 +298,7 @@ fn options(tool: &Tool) -> TokenStream {
     fields.list("examples", &tool.examples);
     fields.function("init", tool.init.as_ref());
     fields.set("services", services(tool));
+    fields.set("names_resources", hook(tool, "resources").map(|_| quote!(true)));
     fields.options("ToolOptions")
 }
 

@@ -410,6 +410,7 @@ fn all_items() {
                 __flags = __rt::ToolOptions::DEFAULT.flags;__flags.requires_auth = true;__flags.experimental = true;__flags},
                 examples:&["{\"path\": \"a\"}"],
                 init:__rt::Some({refine}),
+                names_resources:true,
                 ..__rt::ToolOptions::DEFAULT}},
                 },
                 |__table,

@@ -5,8 +5,11 @@ use std::slice;
 use std::sync::Arc;
 
 use tool_sdk_core::{
-    Action, Pipeline, Rule, Tool, ToolsetView,
-    internal::{any_forbids_tool, closest_name, nearly_names_argument, tools_without_argument},
+    Action, Definition, Pipeline, Rule, Tool, ToolsetView,
+    internal::{
+        any_forbids_tool, closest_name, has_useless_pattern, nearly_names_argument,
+        tools_without_argument,
+    },
 };
 use tool_sdk_hooks::ExternalHooks;
 
@@ -88,11 +91,32 @@ fn unmatched_reason(
     if may_come(rule) {
         return None;
     }
+    if let Some(tool) = tools.iter().find(|tool| has_useless_pattern(rule, tool.as_ref())) {
+        return Some(useless_pattern_reason(rule, tool.definition()));
+    }
     Some(match (closest_permission(rule.permission.as_str(), tools), &rule.argument) {
         (Some(close), _) => format!("matches no tool; did you mean `{close}`?"),
         (None, Some(_)) => "matches no argument of any tool".to_owned(),
         (None, None) => "matches no tool; `list` names the tools".to_owned(),
     })
+}
+
+/// Returns why a pattern for what a tool touches matches no call, and what to write instead.
+fn useless_pattern_reason(rule: &Rule, tool: &Definition) -> String {
+    let name = &tool.name;
+    let argument = tool
+        .display
+        .primary
+        .as_deref()
+        .or_else(|| tool.parameters.properties().next().map(|(name, _)| name));
+    match argument {
+        Some(argument) => format!(
+            "matches no call: `{name}` names nothing that it touches; for its argument write \
+             `{}({argument}: {})`",
+            rule.permission, rule.pattern
+        ),
+        None => format!("matches no call: `{name}` has no arguments; write `{}`", rule.permission),
+    }
 }
 
 /// Returns the permission or the name of a tool that is most likely meant by an unknown one.

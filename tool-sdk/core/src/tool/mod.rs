@@ -147,6 +147,13 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
+    /// Returns whether a call may touch something that the pattern of a rule could match. If not, a
+    /// rule with a pattern, and without the name of an argument, matches no call of the tool.
+    #[doc(hidden)]
+    fn may_name_resources(&self) -> bool {
+        true
+    }
+
     /// Returns whether [`prepare`](Self::prepare) refuses arguments with duplicate keys;
     /// otherwise the pipeline checks that itself.
     #[doc(hidden)]

@@ -28,7 +28,7 @@ pub use self::agent::AgentProfile;
 use self::filter::AudienceFilter;
 pub use self::model_profile::ModelProfile;
 pub(crate) use self::rules::is_about_files;
-pub use self::rules::{nearly_names_argument, tools_without_argument};
+pub use self::rules::{has_useless_pattern, nearly_names_argument, tools_without_argument};
 pub use self::select::any_forbids_tool;
 pub use self::unknown_tool::printable_name;
 pub use self::variants::{UnknownVariant, VariantGroup};

@@ -54,6 +54,7 @@ pub(super) fn find_unmatched_rules<'a>(
     let speaks_of = |rule: &Rule, tool: &dyn Tool| {
         rule.applies_to_names(&tool.definition().into())
             && rule.argument.as_deref().is_none_or(|argument| accepts_argument(tool, argument))
+            && !has_useless_pattern(rule, tool)
     };
     let speaks_of_any = |rule: &&Rule| {
         rule.applies_to_names(&(&Resource::PERMISSIONS).into())
@@ -63,6 +64,15 @@ pub(super) fn find_unmatched_rules<'a>(
         |rule: &&Rule| all.clone().any(|tool| nearly_names_argument(rule, tool.as_ref()));
     let is_unmatched = |rule: &&Rule| !speaks_of_any(rule) || lacks_a_blank(rule);
     rules.rules().iter().filter(is_unmatched).cloned().collect()
+}
+
+/// Whether the rule is about the tool and has a pattern for what it touches, which is nothing that a
+/// pattern could match.
+pub fn has_useless_pattern(rule: &Rule, tool: &dyn Tool) -> bool {
+    rule.argument.is_none()
+        && !rule.pattern.is_any()
+        && rule.applies_to_names(&tool.definition().into())
+        && !tool.may_name_resources()
 }
 
 /// Whether the rule would name an argument of the tool with a blank after the `:`.

@@ -645,3 +645,51 @@ fn suggests_each_tool_once() {
         assert_eq!(view.close_names(name), expected, "{name}");
     }
 }
+
+/// Gives a bike back.
+#[cfg(feature = "macros")]
+#[crate::tool(write, register = false)]
+fn restock(
+    /// Whose bike.
+    customer: &str,
+) {
+    let _ = customer;
+}
+
+/// Gives several bikes back.
+#[cfg(feature = "macros")]
+#[crate::tool(write, register = false)]
+fn restock_all(
+    /// Whose bikes.
+    customers: Vec<String>,
+) {
+    let _ = customers;
+}
+
+/// Gives a named bike back.
+#[cfg(feature = "macros")]
+#[crate::tool(
+    write,
+    register = false,
+    approval(resources = |args, _| vec![crate::tool::Resource::new(args.bike.as_str())]),
+)]
+fn restock_bike(
+    /// Which bike.
+    bike: String,
+) {
+    let _ = bike;
+}
+
+// A pattern for what a call touches matches nothing where the tool names nothing.
+#[cfg(feature = "macros")]
+#[test]
+fn a_pattern_for_a_tool_without_resources_is_unmatched() {
+    let tools = crate::tools![restock, restock_all, restock_bike];
+    let registry = Registry::builder().add(tools).build().unwrap();
+    let rules =
+        ["restock(Emma)", "restock(customer: Emma)", "restock", "restock(*)", "restock_bike(7)"];
+    let rules = rules.into_iter().chain(["restock_all(Emma)"]).map(allow);
+    let view = Toolset::new(registry).with_rules(rules).view();
+    let unmatched: Vec<String> = view.unmatched_rules().iter().map(ToString::to_string).collect();
+    assert_eq!(unmatched, ["allow restock(Emma)"]);
+}

@@ -92,6 +92,10 @@ impl Tool for &'static FnTool {
         self.table.takes_path(name)
     }
 
+    fn may_name_resources(&self) -> bool {
+        self.table.may_name_resources()
+    }
+
     fn unusable_reason(&self) -> Option<String> {
         self.table.unusable_reason()
     }
@@ -168,6 +172,10 @@ impl<S: ToolMethods> Tool for MethodTool<S> {
 
     fn takes_path(&self, name: &str) -> bool {
         self.table.takes_path(name)
+    }
+
+    fn may_name_resources(&self) -> bool {
+        self.table.may_name_resources()
     }
 
     fn unusable_reason(&self) -> Option<String> {

@@ -63,6 +63,8 @@ pub struct ToolOptions {
     pub examples: &'static [&'static str],
     pub init: Option<fn(&Session) -> Refinement>,
     pub services: &'static [Option<RequiredService>],
+    /// Whether a callback names the resources of a call.
+    pub names_resources: bool,
 }
 
 impl ToolOptions {
@@ -89,6 +91,7 @@ impl ToolOptions {
         examples: &[],
         init: None,
         services: &[],
+        names_resources: false,
     };
 }
 

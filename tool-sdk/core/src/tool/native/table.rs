@@ -77,6 +77,21 @@ impl Table {
         self.find_param(name).is_some_and(|param| path_collector::type_holds_paths((param.ty.id)()))
     }
 
+    /// Returns whether a call may touch something that the pattern of a rule could match: a callback
+    /// names it, or an argument may hold a path.
+    pub(super) fn may_name_resources(&self) -> bool {
+        let ArgsSpec::Params(params) = self.spec.args else { return true };
+        let parameters = &self.definition().parameters;
+        let is_scalar = |param: &ParamSpec| {
+            let kind = parameters.property(param.name).and_then(|schema| schema.get("type"));
+            kind.and_then(Value::as_str).is_some_and(|kind| !matches!(kind, "array" | "object"))
+        };
+        self.spec.options.names_resources
+            || params
+                .iter()
+                .any(|it| path_collector::type_holds_paths((it.ty.id)()) || !is_scalar(it))
+    }
+
     /// Returns why no call could be valid, or why the published schema would not be enforced.
     ///
     /// Some keywords of a type's schema, such as a pattern, are enforced by the schema alone and
