@@ -105,6 +105,9 @@ pub struct PlanDraft {
     /// The text of the plan, Markdown.
     #[serde(default)]
     pub text: String,
+    /// The name of the tool that ends plan mode, for refusals; empty if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub exit_tool: String,
 }
 
 /// Keeps the plans of sessions.

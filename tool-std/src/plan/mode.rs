@@ -26,7 +26,7 @@ pub async fn plan_enter(
     plan: &str,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let entered = cx.enter_plan_mode(plan).await;
+    let entered = cx.enter_plan_mode(plan, "plan_exit").await;
     let change = entered.map_err(|error| error.hint("write the plan with `plan_update`"))?;
     let mode_before = change.after.draft.map(|draft| draft.mode_before);
     cx.emit("plan_mode.entered", json!({ "mode_before": mode_before }));
@@ -155,7 +155,10 @@ mod tests {
         let user = WatchfulUser::default();
         let harness = harness(Mode::Bypass).map_pipeline(|it| it.approver(user.clone()));
         harness.ok("plan_enter", json!({})).await;
-        assert_eq!(harness.error("change", json!({})).await.kind(), ErrorKind::Denied);
+        let refused = harness.error("change", json!({})).await;
+        assert_eq!(refused.kind(), ErrorKind::Denied);
+        let hint = refused.suggestion().unwrap_or_default();
+        assert!(hint.contains("`plan_exit` asks the user to end it"), "{hint}");
         let empty = harness.error("plan_exit", json!({})).await;
         assert!(empty.message().contains("no plan"), "{empty}");
         harness.ok("plan_update", json!({ "plan": "1. change it" })).await;

@@ -22,10 +22,23 @@ pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> T
     match decision.by {
         DecisionSource::NoApprover => error.hint(allow_hint(invocation, &decision)),
         DecisionSource::Rule | DecisionSource::Mode | DecisionSource::Roots => {
-            error.hint("do not look for a way around it; go on without, or say what is needed")
+            let of_plan =
+                plan_mode_hint(invocation).filter(|_| decision.by == DecisionSource::Mode);
+            error.hint(of_plan.unwrap_or_else(|| {
+                "do not look for a way around it; go on without, or say what is needed".to_owned()
+            }))
         }
         _ => error,
     }
+}
+
+/// Returns how plan mode ends, if the session is in it.
+fn plan_mode_hint(invocation: &Invocation<'_>) -> Option<String> {
+    let draft = invocation.session.plan_draft().filter(|draft| !draft.exit_tool.is_empty())?;
+    Some(format!(
+        "the session is in plan mode; when the plan is complete, `{}` asks the user to end it",
+        draft.exit_tool
+    ))
 }
 
 /// Returns which rule would allow a call that needs an approval when there is no approver.

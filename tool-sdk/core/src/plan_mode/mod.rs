@@ -79,6 +79,7 @@ impl Session {
                     state.set_draft(Some(PlanDraft {
                         mode_before: Mode::Auto,
                         text: String::new(),
+                        exit_tool: String::new(),
                     }));
                     Err(error)
                 }
@@ -91,15 +92,21 @@ impl Session {
 /// Plan mode, as tools change it.
 impl Context {
     /// Puts the session into plan mode, with `text` as the first draft of the plan. Open approval
-    /// requests are evaluated again; commands that run already are not stopped.
+    /// requests are evaluated again; commands that run already are not stopped. A refusal in plan mode
+    /// names `exit_tool`, the tool that ends it.
     ///
     /// # Errors
     ///
     /// Fails with kind `conflict` when the session is in plan mode, and like
     /// [`PlanStoreHandle::update`]; the mode is unchanged then.
-    pub async fn enter_plan_mode(&self, text: &str) -> Result<PlanChange, ToolError> {
+    pub async fn enter_plan_mode(
+        &self,
+        text: &str,
+        exit_tool: &str,
+    ) -> Result<PlanChange, ToolError> {
         let mode = self.permission_mode().and_then(|name| name.parse().ok()).unwrap_or_default();
-        let draft = PlanDraft { mode_before: mode, text: text.to_owned() };
+        let draft =
+            PlanDraft { mode_before: mode, text: text.to_owned(), exit_tool: exit_tool.to_owned() };
         let change = self
             .update_plan_of_session(|stored| match stored {
                 Some(_) => Err(ToolError::conflict("the session is in plan mode already")),

@@ -16,7 +16,7 @@ use crate::{tool, tools};
 /// Start planning.
 #[tool(read, register = false)]
 async fn start(cx: &Context) -> Result<String, ToolError> {
-    let change = cx.enter_plan_mode("first draft").await?;
+    let change = cx.enter_plan_mode("first draft", "end").await?;
     Ok(change.after.draft.map(|draft| draft.mode_before.to_string()).unwrap_or_default())
 }
 
@@ -115,7 +115,7 @@ async fn another_draft_than_the_approved_one_is_not_left() {
     let session = Session::new("s1");
     let name = crate::name::ToolName::from_static("t");
     let cx = Context::new(session.clone(), name, crate::call::CallId::generate());
-    cx.enter_plan_mode("a").await.unwrap();
+    cx.enter_plan_mode("a", "end").await.unwrap();
     let approved = session.plan_draft().unwrap();
     cx.update_plan_draft("b").await.unwrap();
     let error = cx.leave_plan_mode(&approved).await.unwrap_err();

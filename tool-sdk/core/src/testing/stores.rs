@@ -67,6 +67,10 @@ fn example_plan() -> SessionPlan {
         explanation: Some("why".to_owned()),
         steps: vec![PlanStep { step: "read".to_owned(), status: TodoStatus::InProgress }],
         todos: vec![todo],
-        draft: Some(PlanDraft { mode_before: Mode::Strict, text: "# plan".to_owned() }),
+        draft: Some(PlanDraft {
+            mode_before: Mode::Strict,
+            text: "# plan".to_owned(),
+            exit_tool: "end_plan".to_owned(),
+        }),
     }
 }
