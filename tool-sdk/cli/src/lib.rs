@@ -100,6 +100,8 @@ mod memory;
 mod memory_file;
 #[cfg(feature = "mcp")]
 mod principals;
+#[cfg(all(feature = "http", feature = "store"))]
+mod recorded_history;
 mod rules;
 mod run_loop;
 mod schema;

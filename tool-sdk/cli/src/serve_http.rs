@@ -80,10 +80,28 @@ pub(super) fn run(
             .with_session_setup(move |session| readable.attach_to(session))
             .with_approvals(asks)
             .with_mcp_server(mcp);
+        let options = with_history(options, settings);
         let serving = rest::serve(pipeline.clone(), listener, options);
         serve::serve_and_connect(serving, &servers, &patterns, io).await
     };
     run_loop::block_on(serve::serve_until_interrupted(serving, &pipeline, &shutdown))
+}
+
+/// Lets clients read the history of earlier servers, where calls are recorded.
+#[cfg(feature = "store")]
+fn with_history(options: RestOptions, settings: &Settings) -> RestOptions {
+    use super::recorded_history::RecordedHistory;
+    use super::state_store::open_store;
+
+    match settings.record_sessions {
+        true => options.with_session_store(RecordedHistory::new(open_store(settings))),
+        false => options,
+    }
+}
+
+#[cfg(not(feature = "store"))]
+fn with_history(options: RestOptions, _: &Settings) -> RestOptions {
+    options
 }
 
 /// Prints where clients find what, and how they get a token.

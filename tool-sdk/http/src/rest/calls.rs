@@ -19,7 +19,7 @@ use super::request::{JsonText, ReplyForm, SESSION_ID, header_text};
 use super::response::CALL_ID;
 use super::running_calls::{CallHandle, NewCall};
 use super::service::RestService;
-use super::sessions::{RequestSession, is_unnamed_session};
+use super::sessions::{RequestSession, is_named_session, is_unnamed_session};
 use super::tools::unknown_tool;
 use super::{call_stream, idempotency};
 use crate::auth::HttpCaller;
@@ -149,7 +149,8 @@ pub(super) struct CallList {
     calls: Vec<CallRecord>,
 }
 
-/// `GET /v1/calls`: the history of the session.
+/// `GET /v1/calls`: the history of the session, which may be one of an earlier server with the same
+/// history.
 pub(super) async fn list_calls(
     State(service): State<Arc<RestService>>,
     ToolCaller(caller): ToolCaller,
@@ -160,7 +161,7 @@ pub(super) async fn list_calls(
         return Err(ProblemDetails::bad_request("the history belongs to a session")
             .suggest("send `Session-Id`"));
     };
-    service.find_session(&id, &caller)?;
+    let session = service.find_session(&id, &caller);
     let limit = query.limit.unwrap_or(PAGE_SIZE);
     if !(1..=MAX_PAGE_SIZE).contains(&limit) {
         let error = format!("`limit` is {limit}, but must be between 1 and {MAX_PAGE_SIZE}");
@@ -168,7 +169,14 @@ pub(super) async fn list_calls(
     }
     let log = service.events.session_log(&id);
     let last = log.map_or(0, |log| log.last_seq());
-    let mut calls = service.stored(service.options.session_store.list_calls(&id).await)?;
+    let mut calls = match is_named_session(&id) {
+        true => service.stored(service.options.session_store.list_calls(&id).await)?,
+        false => Vec::new(),
+    };
+    calls.retain(|call| call.user.as_deref() == caller.user());
+    if calls.is_empty() {
+        session?;
+    }
     calls.drain(..calls.len().saturating_sub(limit));
     calls.iter_mut().for_each(|call| call.response = None);
     Ok(Json(CallList { last_event_id: service.events.event_id(last), calls }))
@@ -222,7 +230,7 @@ impl RestService {
     fn may_see(&self, call: &CallRecord, caller: &HttpCaller, headers: &HeaderMap) -> bool {
         let named = header_text(headers, &SESSION_ID).ok().flatten();
         let is_of_session = match named {
-            Some(id) => id == call.session,
+            Some(id) => id == call.session && is_named_session(&id),
             None => is_unnamed_session(&call.session),
         };
         call.user.as_deref() == caller.user() && is_of_session

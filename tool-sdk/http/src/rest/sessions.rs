@@ -30,12 +30,24 @@ const MAX_SESSIONS: usize = 1024;
 /// The longest names of a project and a conversation.
 const MAX_NAME_CHARS: usize = 256;
 
+/// The prefix of the ids of sessions that clients name.
+const NAMED: &str = "session";
 /// The prefix of the ids of sessions that no client can name.
 const UNNAMED: &str = "once";
 
+fn has_prefix(id: &str, prefix: &str) -> bool {
+    id.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// Whether the session was made by `POST /v1/sessions`, of this server or an earlier one. A history that is
+/// shared with other surfaces has sessions that are not.
+pub(super) fn is_named_session(id: &str) -> bool {
+    has_prefix(id, NAMED)
+}
+
 /// Whether the session belongs to one call, so that no client can name it.
 pub(super) fn is_unnamed_session(id: &str) -> bool {
-    id.strip_prefix(UNNAMED).is_some_and(|rest| rest.starts_with('-'))
+    has_prefix(id, UNNAMED)
 }
 
 /// The named sessions.
@@ -220,7 +232,7 @@ pub(super) async fn create_session(
 ) -> Result<Response, ProblemDetails> {
     check_name("project", project.as_ref())?;
     check_name("conversation", conversation.as_ref())?;
-    let id = random_id("session")?;
+    let id = random_id(NAMED)?;
     let mut session = service.new_session(&caller, id.clone());
     if let Some(project) = project {
         session = session.with_project(project);

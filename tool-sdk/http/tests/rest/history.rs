@@ -1,8 +1,13 @@
 //! Sessions, their history, calls that run on, and cancellation.
 
-use serde_json::json;
+use std::sync::Arc;
 
-use crate::server::{ADA, BOB, CLIENT, TestServer};
+use serde_json::json;
+use tool_sdk::http::{HttpOptions, RestOptions};
+use tool_sdk::{CallRecord, MemorySessionStore, Pipeline, Session, SessionStore as _};
+
+use crate::server::{ADA, BOB, CLIENT, TestServer, with_people};
+use crate::tools::{ToolSignals, registry};
 
 #[tokio::test]
 async fn a_session_has_a_history() {
@@ -71,4 +76,41 @@ async fn a_call_answers_later_on_request_and_is_cancelled() {
 
     let quick = server.call("add", &json!({ "a": 1 })).header("prefer", "respond-async, wait=30");
     quick.send().await.expect(200);
+}
+
+// A history that outlives the server can be read by the user whose session it was.
+#[tokio::test]
+async fn a_later_server_shows_the_history_of_a_session() {
+    let store = Arc::new(MemorySessionStore::default());
+    let start = async || {
+        let signals = ToolSignals::default();
+        let http = with_people(HttpOptions::new(CLIENT.parse().unwrap()));
+        let session = Session::default().with_service(signals.clone());
+        let options = RestOptions::new(http).with_session(session);
+        let options = options.with_session_store(Arc::clone(&store));
+        TestServer::start_options(Pipeline::new(registry()), options, signals).await
+    };
+    let first = start().await;
+    let of_ada = first.new_session(ADA).await;
+    let call = first.call("add", &json!({ "a": 1 })).token(ADA).session(&of_ada).send().await;
+    let path = format!("/v1/calls/{}", call.header("call-id"));
+    let listed = store.list_calls(&of_ada).await.unwrap();
+    let foreign = CallRecord { session: "cli-0123".to_owned(), ..listed[0].clone() };
+    store.save_call(CallRecord { call: "call-other".to_owned(), ..foreign }).await.unwrap();
+    drop(first);
+
+    let second = start().await;
+    let list = second.get("/v1/calls").token(ADA).session(&of_ada).send().await.expect(200).json();
+    assert_eq!(list["calls"][0]["tool"], "add", "{list}");
+    second.get(&path).token(ADA).session(&of_ada).send().await.expect(200);
+    // The session has ended: it is read, and makes no calls.
+    second.call("add", &json!({ "a": 1 })).token(ADA).session(&of_ada).send().await.expect(404);
+    for path in [&*path, "/v1/calls"] {
+        second.get(path).token(BOB).session(&of_ada).send().await.expect(404);
+        second.get(path).session(&of_ada).send().await.expect(404);
+    }
+    // A session of another surface in the same history stays there.
+    for path in ["/v1/calls", "/v1/calls/call-other"] {
+        second.get(path).token(ADA).session("cli-0123").send().await.expect(404);
+    }
 }
