@@ -302,13 +302,16 @@ impl InterruptedChanges {
     fn to_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.recovered > 0 {
-            lines.push(format!("recovered   {} interrupted changes of files", self.recovered));
+            lines.push(format!(
+                "recovered   {} of files",
+                style::count_noun(self.recovered, "interrupted change")
+            ));
         }
         lines.extend(self.left.iter().map(|why| format!("left        {why}")));
         if self.waiting > 0 {
             lines.push(format!(
-                "interrupted {} changes of files; the next change below their folder recovers them",
-                self.waiting
+                "interrupted {} of files; the next change below the folder recovers what is left",
+                style::count_noun(self.waiting, "change")
             ));
         }
         lines

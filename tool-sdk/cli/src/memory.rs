@@ -8,12 +8,12 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::json;
 use tool_sdk_core::internal::private_file::{create_private_folder, replace_file};
 use tool_sdk_core::{
-    MemoryNote, MemoryOwner, MemoryStore as _, NoteChanges, NoteDraft, NoteQuery, NoteWrite,
+    MemoryNote, MemoryOwner, MemoryStore as _, NoteChanges, NoteQuery, NoteWrite, ToolError,
 };
 use tool_sdk_store::SqliteStore;
 
-use super::exit::{CommandError, Result};
-use super::memory_file::{format_note, parse_note};
+use super::exit::{CommandError, FAILED, Result};
+use super::memory_file::{NoteFile, format_note, parse_note};
 use super::settings::Settings;
 use super::state_store::{memory_owner, with_store};
 use super::{Io, args, style};
@@ -120,7 +120,7 @@ fn export_notes(settings: &Settings, folder: &Path, io: &mut Io<'_>) -> Result {
     write_all().map_err(|error| {
         CommandError::usage(format_args!("cannot export to `{}`: {error}", folder.display()))
     })?;
-    let text = format!("wrote {} notes to {}", notes.len(), folder.display());
+    let text = format!("wrote {} to {}", style::count_noun(notes.len(), "note"), folder.display());
     io.print_stderr(style::sanitize_text(&text));
     Ok(0)
 }
@@ -132,8 +132,8 @@ fn write_note(folder: &Path, note: &MemoryNote) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
         Ok(text) => {
-            let draft = parse_note(&text).ok();
-            if draft.and_then(|draft| draft.id).as_deref() != Some(&*note.id) {
+            let earlier = parse_note(&text).ok();
+            if earlier.and_then(|file| file.draft.id).as_deref() != Some(&*note.id) {
                 let why = format!("`{}` is another file and is not replaced", path.display());
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
             }
@@ -148,29 +148,40 @@ struct ImportCounts {
     created: usize,
     changed: usize,
     unchanged: usize,
+    /// Why notes were left as they are.
+    conflicts: Vec<String>,
 }
 
 fn import_notes(settings: &Settings, folder: &Path, io: &mut Io<'_>) -> Result {
     // Every file is parsed before the first note is changed.
-    let drafts = read_drafts(folder)?;
+    let files = read_notes(folder)?;
     let owner = memory_owner(settings);
     let counts = with_store(settings, |store| async move {
         let mut counts = ImportCounts::default();
-        for draft in drafts {
-            import_note(&store, &owner, draft, &mut counts).await?;
+        for file in files {
+            import_note(&store, &owner, file, &mut counts).await?;
         }
         Ok(counts)
     })?;
-    let ImportCounts { created, changed, unchanged } = counts;
+    let ImportCounts { created, changed, unchanged, conflicts } = counts;
     io.print_stderr(format_args!(
-        "{created} notes are new, {changed} changed, {unchanged} as before"
+        "{} {} new, {changed} changed, {unchanged} as before",
+        style::count_noun(created, "note"),
+        if created == 1 { "is" } else { "are" },
     ));
-    Ok(0)
+    if conflicts.is_empty() {
+        return Ok(0);
+    }
+    let message = format!("not imported: {}", conflicts.join("; "));
+    Err(CommandError::new(FAILED, ToolError::conflict(style::sanitize_text(&message))).hint(
+        "export again to another folder and bring the changes together, or remove the line \
+         `version` of a file that shall replace its note",
+    ))
 }
 
 /// Parses the files `*.md` of the folder, in the order of their names. Fails with the mistakes of
 /// all files.
-fn read_drafts(folder: &Path) -> Result<Vec<NoteDraft>> {
+fn read_notes(folder: &Path) -> Result<Vec<NoteFile>> {
     let unreadable = |error: io::Error| {
         CommandError::usage(format_args!("cannot read `{}`: {error}", folder.display()))
     };
@@ -182,17 +193,17 @@ fn read_drafts(folder: &Path) -> Result<Vec<NoteDraft>> {
         }
     }
     paths.sort();
-    let (mut drafts, mut mistakes) = (Vec::new(), Vec::new());
+    let (mut files, mut mistakes) = (Vec::new(), Vec::new());
     for path in paths {
-        match read_draft(&path) {
-            Ok(draft) => drafts.push(draft),
+        match read_note(&path) {
+            Ok(file) => files.push(file),
             Err(why) => mistakes.push(format!("{}: {why}", path.display())),
         }
     }
-    if mistakes.is_empty() { Ok(drafts) } else { Err(CommandError::usage(mistakes.join("\n"))) }
+    if mistakes.is_empty() { Ok(files) } else { Err(CommandError::usage(mistakes.join("\n"))) }
 }
 
-fn read_draft(path: &Path) -> std::result::Result<NoteDraft, String> {
+fn read_note(path: &Path) -> std::result::Result<NoteFile, String> {
     let metadata = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
@@ -201,7 +212,7 @@ fn read_draft(path: &Path) -> std::result::Result<NoteDraft, String> {
         return Err("it is larger than 1 MiB".to_owned());
     }
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let mut draft = parse_note(&text)?;
+    let NoteFile { mut draft, version } = parse_note(&text)?;
     if draft.content.is_empty() {
         return Err("it has no text below the frontmatter".to_owned());
     }
@@ -215,7 +226,7 @@ fn read_draft(path: &Path) -> std::result::Result<NoteDraft, String> {
             draft.title = stem.into_owned();
         }
     }
-    Ok(draft)
+    Ok(NoteFile { draft, version })
 }
 
 /// Turns the name of a file into an id.
@@ -228,9 +239,10 @@ fn id_from_name(name: &str) -> String {
 async fn import_note(
     store: &SqliteStore,
     owner: &MemoryOwner,
-    draft: NoteDraft,
+    file: NoteFile,
     counts: &mut ImportCounts,
 ) -> io::Result<()> {
+    let NoteFile { draft, version } = file;
     let id = draft.id.clone().unwrap_or_default();
     let Some(note) = store.find_note(owner, &id).await? else {
         store.create_note(owner, draft).await?;
@@ -247,6 +259,16 @@ async fn import_note(
         && note.tags == draft.tags;
     if is_same {
         counts.unchanged += 1;
+        return Ok(());
+    }
+    // The file was exported before the note was changed: importing it would undo that change.
+    if let Some(exported) = version
+        && exported < note.version
+    {
+        counts.conflicts.push(format!(
+            "`{id}` has version {}, its file version {exported}: both were changed since the export",
+            note.version
+        ));
         return Ok(());
     }
     let changes = NoteChanges {
@@ -306,6 +328,30 @@ mod tests {
             "its own files are replaced"
         );
         assert!(fs::read_to_string(&path).unwrap().contains("version: 2"));
+    }
+
+    // F152: an old export does not undo what was changed since, without a word.
+    #[test]
+    fn an_old_export_is_a_conflict() {
+        let setting = TestCli::default();
+        setting.write_text("notes/db.md", "---\nid: db\n---\n\nPostgres\n");
+        setting.run_with_state(&["memory", "import", "notes"]);
+        setting.run_with_state(&["memory", "export", "old"]);
+        setting.write_text("notes/db.md", "---\nid: db\n---\n\nSQLite\n");
+        setting.write_text("old/new.md", "A new note.\n");
+        let ran = setting.run_with_state(&["memory", "import", "notes"]);
+        assert_eq!(ran.err, "0 notes are new, 1 changed, 0 as before\n");
+
+        let ran = setting.run_with_state(&["memory", "import", "old"]);
+        assert!(ran.code == 1 && ran.err.starts_with("1 note is new, 0 changed"), "{}", ran.err);
+        assert!(ran.err.contains("`db` has version 2, its file version 1"), "{}", ran.err);
+        let ran = setting.run_with_state(&["memory", "list", "sqlite"]);
+        assert!(ran.out.starts_with("db "), "{}", ran.out);
+        let path = setting.folder.path().join("old/db.md");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("version: 1\n", "")).unwrap();
+        let ran = setting.run_with_state(&["memory", "import", "old"]);
+        assert_eq!(ran.err, "0 notes are new, 1 changed, 1 as before\n");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
+use serde_json::Value;
 use tool_sdk_core::{Frontmatter, MemoryCategory, MemoryNote, MemoryScope, NoteDraft};
 
 /// What encloses the frontmatter.
@@ -54,28 +55,41 @@ struct NoteFields {
     category: MemoryCategory,
     scope: MemoryScope,
     tags: BTreeSet<String>,
+    /// Other programs may have anything here.
+    version: Value,
+}
+
+/// A note that was read from a file.
+#[derive(Debug, PartialEq)]
+pub(super) struct NoteFile {
+    pub(super) draft: NoteDraft,
+    /// The version of the note that was exported.
+    pub(super) version: Option<u64>,
 }
 
 impl Default for NoteFields {
     fn default() -> Self {
         let NoteDraft { id, title, category, scope, tags, .. } = NoteDraft::new("");
-        Self { id, title, category, scope, tags }
+        Self { id, title, category, scope, tags, version: Value::Null }
     }
 }
 
 /// Parses a file. The error names the line and what it must be.
-pub(super) fn parse_note(text: &str) -> Result<NoteDraft, String> {
+pub(super) fn parse_note(text: &str) -> Result<NoteFile, String> {
     let parsed = Frontmatter::<NoteFields>::parse(text).map_err(|error| error.to_string())?;
     let Some(Frontmatter { fields, body, .. }) = parsed else {
-        return Ok(NoteDraft::new(text.trim_start_matches('\u{feff}').trim_end()));
+        let draft = NoteDraft::new(text.trim_start_matches('\u{feff}').trim_end());
+        return Ok(NoteFile { draft, version: None });
     };
     let mut draft = NoteDraft::new(body.trim_end());
+    // The version of a note without an id is that of another program.
+    let version = fields.version.as_u64().filter(|_| fields.id.is_some());
     draft.id = fields.id;
     draft.title = fields.title;
     draft.category = fields.category;
     draft.scope = fields.scope;
     draft.tags = fields.tags;
-    Ok(draft)
+    Ok(NoteFile { draft, version })
 }
 
 #[cfg(test)]
@@ -116,13 +130,23 @@ mod tests {
     fn notes_of_other_programs_are_read() {
         let text = "---\r\ntitle: Plain title # comment\r\ntags:\r\n  - one\r\n  - 'it''s'\r\n\
                     aliases:\r\n  - x: y\r\nid: my-note\r\n---\r\nText";
-        let draft = parse_note(text).unwrap();
+        let draft = parse_note(text).unwrap().draft;
         assert_eq!((&*draft.title, &*draft.content), ("Plain title", "Text"));
         assert_eq!(draft.id.as_deref(), Some("my-note"));
         assert_eq!(draft.tags.into_iter().collect::<Vec<_>>(), ["it's", "one"]);
-        assert_eq!(parse_note("only text\n").unwrap(), NoteDraft::new("only text"));
-        assert_eq!(parse_note("---\n---\ntext").unwrap(), NoteDraft::new("text"));
-        assert_eq!(parse_note("---\na: b\n---").unwrap(), NoteDraft::new(""));
+        for (text, content) in
+            [("only text\n", "only text"), ("---\n---\ntext", "text"), ("---\na: b\n---", "")]
+        {
+            let expected = NoteFile { draft: NoteDraft::new(content), version: None };
+            assert_eq!(parse_note(text).unwrap(), expected);
+        }
+        for (text, version) in [
+            ("---\nid: a\nversion: 3\n---\n", Some(3)),
+            ("---\nversion: 3\n---\n", None),
+            ("---\nid: a\nversion: 1.2.x\n---\n", None),
+        ] {
+            assert_eq!(parse_note(text).unwrap().version, version, "{text}");
+        }
     }
 
     #[test]
@@ -149,7 +173,8 @@ mod tests {
             let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
             let content = content.trim_matches('\n').trim_end();
             let note = note(&title, content, &tags);
-            let draft = parse_note(&format_note(&note)).unwrap();
+            let NoteFile { draft, version } = parse_note(&format_note(&note)).unwrap();
+            prop_assert_eq!(version, Some(3));
             prop_assert_eq!(draft.title, title);
             prop_assert_eq!(&*draft.content, content);
             prop_assert_eq!(draft.tags, note.tags);

@@ -60,9 +60,9 @@ fn summarize_sessions(settings: &Settings, json: bool, io: &mut Io<'_>) -> Resul
     for session in sessions.iter().filter(|_| !json) {
         let user = session.user.as_ref().map(|user| format!("  of {user}")).unwrap_or_default();
         let line = format!(
-            "{}  {} calls  {} to {}{user}",
+            "{}  {}  {} to {}{user}",
             session.session,
-            session.calls,
+            style::count_noun(session.calls.try_into().unwrap_or(usize::MAX), "call"),
             rfc3339(session.first_call),
             rfc3339(session.last_call),
         );

@@ -21,7 +21,7 @@ pub(super) fn build_command() -> Command {
         .value_name("FILE")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("The new file; no file is replaced");
+        .help("The new file; of calls, FILE with `-history` after its name. No file is replaced");
     let older = Arg::new(OLDER_THAN)
         .long(OLDER_THAN)
         .value_name("TIME")
@@ -32,7 +32,9 @@ pub(super) fn build_command() -> Command {
         Command::new("show")
             .about("Show what the state folder holds, and check it")
             .arg(args::json_flag("Print one JSON value")),
-        Command::new("backup").about("Copy notes and plans to a new database").arg(file),
+        Command::new("backup")
+            .about("Copy notes and plans to a new database, and the history of calls beside it")
+            .arg(file),
         Command::new("export").about("Print notes, plans, calls and events as JSON lines"),
         Command::new("prune").about("Remove old calls from the history").arg(older),
     ];
@@ -79,7 +81,7 @@ fn show(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
 fn describe_database(database: &DatabaseReport) -> String {
     let name = database.path.file_name().unwrap_or_default().to_string_lossy();
     let entries: Vec<String> =
-        database.entries.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        database.entries.iter().map(|(kind, count)| count_entries(*count, kind)).collect();
     format!(
         "{name:<10}  version {}, {} KiB, {}: {}",
         database.version,
@@ -87,6 +89,12 @@ fn describe_database(database: &DatabaseReport) -> String {
         entries.join(", "),
         database.soundness
     )
+}
+
+/// Returns the count of entries of a kind, whose name is a plural.
+fn count_entries(count: u64, kind: &str) -> String {
+    let count = count.try_into().unwrap_or(usize::MAX);
+    style::count_noun(count, kind.strip_suffix('s').unwrap_or(kind))
 }
 
 fn report_json(report: &StateReport) -> Value {
@@ -112,9 +120,11 @@ fn report_json(report: &StateReport) -> Value {
 fn back_up(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let Some(file) = matches.get_one::<PathBuf>(args::FILE) else { return Ok(0) };
     let target = io.resolve_path(file);
-    let copied = target.clone();
-    with_store(settings, |store| async move { store.back_up(&copied).await })?;
-    let text = format!("copied notes and plans to {}", target.display());
+    let copies = with_store(settings, |store| async move { store.back_up(&target).await })?;
+    let mut text = format!("copied notes and plans to {}", copies.state.display());
+    if let Some(history) = copies.history {
+        text += &format!("\ncopied the history of calls to {}", history.display());
+    }
     io.print_stderr(style::sanitize_text(&text));
     Ok(0)
 }
@@ -140,7 +150,7 @@ fn prune(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let before = SystemTime::now().checked_sub(age.0).unwrap_or(SystemTime::UNIX_EPOCH);
     let removed =
         with_store(settings, |store| async move { store.remove_calls_before(before).await })?;
-    io.print_stderr(format_args!("removed {removed} calls"));
+    io.print_stderr(format_args!("removed {}", count_entries(removed, "calls")));
     Ok(0)
 }
 
@@ -161,7 +171,7 @@ mod tests {
 
         let ran = setting.run_with_state(&["state", "show"]);
         assert!(ran.out.contains("state.db    version 1, "), "{}", ran.out);
-        assert!(ran.out.contains(" KiB, 1 notes, 0 plans: ok\n"), "{}", ran.out);
+        assert!(ran.out.contains(" KiB, 1 note, 0 plans: ok\n"), "{}", ran.out);
         let ran = setting.run_with_state(&["state", "show", "--json"]);
         let report: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(report["databases"][1]["entries"]["calls"], 1, "{report}");
@@ -169,6 +179,8 @@ mod tests {
         let ran = setting.run_with_state(&["state", "backup", "copy.db"]);
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(setting.folder.path().join("copy.db").exists());
+        assert!(setting.folder.path().join("copy-history.db").exists());
+        assert!(ran.err.contains("the history of calls to "), "{}", ran.err);
         let ran = setting.run_with_state(&["state", "backup", "copy.db"]);
         assert!(ran.code == 1 && ran.err.contains("cannot create"), "{}", ran.err);
 
@@ -183,7 +195,7 @@ mod tests {
         );
         assert_eq!(
             setting.run_with_state(&["state", "prune", "--older-than", "1ms"]).err,
-            "removed 1 calls\n"
+            "removed 1 call\n"
         );
     }
 

@@ -228,6 +228,12 @@ pub(super) fn cut_line(line: &str, width: usize) -> String {
     }
 }
 
+/// Returns a count with its noun in the singular or plural: `1 note`, `2 notes`.
+pub(super) fn count_noun(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
 /// Quotes `text` as one word for a POSIX shell.
 pub(super) fn shell_quote(text: &str) -> Cow<'_, str> {
     let safe = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);

@@ -30,4 +30,4 @@ mod tests;
 pub use self::error::StoreError;
 pub use self::export::ExportCursor;
 pub use self::report::{DatabaseReport, StateReport};
-pub use self::sqlite_store::SqliteStore;
+pub use self::sqlite_store::{SqliteStore, StateBackup};

@@ -87,25 +87,58 @@ impl SqliteStore {
         self.state.folder()
     }
 
-    /// Copies `state.db` to a new file with mode `0o600`, while other processes may write to it.
+    /// Copies `state.db` to the new file `target`, and `history.db`, if there is one, to a file beside
+    /// `target` whose name ends with `-history`: `copy-history.db` beside `copy.db`. The files have mode
+    /// `0o600`, and other processes may write to the databases meanwhile.
     ///
-    /// The copy is a database of its own, as of one moment. The history is not copied;
-    /// [`export_page`](Self::export_page) has it as JSON.
+    /// Each copy is a database of its own, as of one moment. To restore them, put them into an empty
+    /// folder under the names of the databases.
     ///
     /// # Errors
     ///
-    /// Fails if `target` exists or cannot be written; then no file is left.
-    pub async fn back_up(&self, target: &Path) -> io::Result<()> {
-        create_private(target).map_err(StoreError::io("create", target))?;
-        let file = target.to_owned();
-        let copied = self
-            .state
-            .read(move |connection| connection.execute("VACUUM INTO ?1", [file.to_string_lossy()]));
-        if let Err(error) = copied.await {
-            // SQLite has closed it, so no lock is lost.
+    /// Fails if one of the files exists or cannot be written; then no new file is left.
+    pub async fn back_up(&self, target: &Path) -> io::Result<StateBackup> {
+        let history = self.history.exists()?.then(|| history_copy_path(target));
+        copy_database(&self.state, target).await?;
+        if let Some(history) = &history
+            && let Err(error) = copy_database(&self.history, history).await
+        {
             let _ = std::fs::remove_file(target);
             return Err(error.into());
         }
-        Ok(())
+        Ok(StateBackup { state: target.to_owned(), history })
     }
+}
+
+/// The files of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateBackup {
+    /// The copy of `state.db`.
+    pub state: PathBuf,
+    /// The copy of `history.db`, if there was one.
+    pub history: Option<PathBuf>,
+}
+
+/// Returns the file for the history beside that for the state.
+fn history_copy_path(target: &Path) -> PathBuf {
+    let mut name = target.file_stem().unwrap_or_default().to_owned();
+    name.push("-history");
+    if let Some(extension) = target.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    target.with_file_name(name)
+}
+
+/// Copies a database to a new file; no file is left when that fails.
+async fn copy_database(database: &Database, target: &Path) -> Result<(), StoreError> {
+    create_private(target).map_err(StoreError::io("create", target))?;
+    let file = target.to_owned();
+    let copy = database
+        .read(move |connection| connection.execute("VACUUM INTO ?1", [file.to_string_lossy()]));
+    copy.await.map(drop).inspect_err(|_| {
+        // SQLite has closed it, so no lock is lost.
+        let _ = std::fs::remove_file(target);
+    })
 }

@@ -54,7 +54,8 @@ fn format_status(status: &ServerStatus) -> String {
         (true, false) => "not connected",
         (true, true) => "connected",
     };
-    let mut text = format!("{}: {state}, {} tools", status.name, status.tools.len());
+    let mut text =
+        format!("{}: {state}, {}", status.name, super::count_noun(status.tools.len(), "tool"));
     if let Some(error) = &status.last_error {
         let _ = write!(text, "\nlast error: {error}");
     }

@@ -10,4 +10,13 @@ mod sandbox_request;
 
 pub use self::debug::debug_mcp_server;
 pub use self::register::register_mcp_server;
-pub use self::resources::{mcp_prompt_get, mcp_resource_list, mcp_resource_read};
+pub use self::resources::{
+    PromptArgumentValue, PromptContent, PromptMessage, ServerOffer, ServerOffers, mcp_prompt_get,
+    mcp_resource_list, mcp_resource_read,
+};
+
+/// Returns a count with its noun in the singular or plural.
+fn count_noun(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}

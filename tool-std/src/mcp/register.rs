@@ -78,7 +78,7 @@ pub async fn register_mcp_server(
     match upstreams.connect(&name).await {
         Ok(status) => {
             cx.emit("mcp_server_registered", json!({ "server": name, "tools": status.tools }));
-            let mut text = format!("{name} has {} tools:", status.tools.len());
+            let mut text = format!("{name} has {}:", super::count_noun(status.tools.len(), "tool"));
             for tool in &status.tools {
                 text.push_str(&format!("\n- {tool}"));
             }
@@ -308,7 +308,7 @@ mod tests {
         let harness = harness.lend(upstreams);
         let args = json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] });
         let added = harness.ok("register_mcp_server", args).await;
-        assert_eq!(added.as_text(), "greeter has 1 tools:\n- mcp__greeter__hello");
+        assert_eq!(added.as_text(), "greeter has 1 tool:\n- mcp__greeter__hello");
         assert!(harness.pipeline().toolset().view().get("mcp__greeter__hello").is_some());
         let told = loop {
             match events.recv().await.unwrap().kind {

@@ -15,6 +15,8 @@ use tool_sdk::mcp::{
 };
 use tool_sdk::{Output, Resource, State, ToolError, TypedOutput, tool};
 
+use super::count_noun;
+
 /// The permission of foreign tools.
 const PERMISSION: &str = "mcp";
 
@@ -100,11 +102,6 @@ async fn list_offer(
     Ok((servers.list_resources(name).await?, servers.list_prompts(name).await?))
 }
 
-/// Returns the ending of a noun for this many things.
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
 /// Appends what a server offers, in its own words.
 fn describe_offer(
     text: &mut String,
@@ -114,11 +111,9 @@ fn describe_offer(
 ) {
     let _ = writeln!(
         text,
-        "{server}, in its own words: {} resource{}, {} prompt{}",
-        resources.len(),
-        plural(resources.len()),
-        prompts.len(),
-        plural(prompts.len())
+        "{server}, in its own words: {}, {}",
+        count_noun(resources.len(), "resource"),
+        count_noun(prompts.len(), "prompt")
     );
     let named = |title: &Option<String>, name: &str| title.as_deref().unwrap_or(name).to_owned();
     let words = |text: &Option<String>| text.as_ref().map(|text| format!(": {text}"));

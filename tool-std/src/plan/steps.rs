@@ -106,13 +106,15 @@ fn check_steps(args: &UpdatePlanArgs) -> Result<(), InvalidArgs> {
 fn summarize(args: &UpdatePlanArgs) -> String {
     match args.plan.iter().find(|step| step.status == StepStatus::InProgress) {
         Some(current) => format!("Plan: {}", current.step),
+        None if args.plan.len() == 1 => "Plan of 1 step".to_owned(),
         None => format!("Plan of {} steps", args.plan.len()),
     }
 }
 
 fn count_steps(steps: &[PlanStep]) -> String {
     let done = steps.iter().filter(|step| step.status == TodoStatus::Completed).count();
-    format!("{done} of {} steps done", steps.len())
+    let ending = if steps.len() == 1 { "" } else { "s" };
+    format!("{done} of {} step{ending} done", steps.len())
 }
 
 #[cfg(test)]

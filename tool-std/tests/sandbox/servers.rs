@@ -92,7 +92,7 @@ fn the_sandbox_limits_the_writes_of_a_server() {
         let _ = fs::remove_file(made);
     }
     let listed = text(&shelf.run(&["mcp", "list"]).stdout);
-    assert!(listed.contains("1 tools") && !listed.contains("sandbox"), "{listed}");
+    assert!(listed.contains("1 tool ") && !listed.contains("sandbox"), "{listed}");
     shelf.put(outside, read_only);
     let listed = text(&shelf.run(&["mcp", "list"]).stdout);
     assert!(listed.trim_end().ends_with("(sandbox: required, read_only)"), "{listed}");

@@ -160,7 +160,7 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
     for status in &statuses {
         let state = match (&status.last_error, status.connected) {
             _ if !status.enabled => "switched off".to_owned(),
-            (_, true) => format!("{} tools", status.tools.len()),
+            (_, true) => style::count_noun(status.tools.len(), "tool"),
             (Some(error), false) => error.clone(),
             (None, false) => "not connected".to_owned(),
         };
@@ -331,8 +331,8 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
     }
     ConfigDocument::lock_for_edit(path)?.add_server(server, &entry.to_toml())?;
     io.print_stderr(format_args!(
-        "added {server} with {} tools to {}",
-        tools.len(),
+        "added {server} with {} to {}",
+        style::count_noun(tools.len(), "tool"),
         path.display()
     ));
     Ok(0)
@@ -354,8 +354,9 @@ fn confirm_add(
     page: &str,
     io: &Io<'_>,
 ) -> Result<bool> {
+    let tools = style::count_noun(count, "tool");
     let question = format!(
-        "add the server {server} and trust its {count} tools?\n[y] yes  [v] show all of their text  [n] no\n> "
+        "add the server {server} and trust its {tools}?\n[y] yes  [v] show all of their text  [n] no\n> "
     );
     match (settings.prompt_mode, &io.console) {
         (PromptMode::AssumeYes, _) => Ok(true),

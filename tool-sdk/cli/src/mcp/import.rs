@@ -78,7 +78,8 @@ pub(super) fn run(
         ConfigDocument::lock_for_edit(config)?
             .add_server(&server.entry.name, &server.entry.to_toml())?;
     }
-    let done = format!("imported {} servers to {}", new.len(), config.display());
+    let done =
+        format!("imported {} to {}", style::count_noun(new.len(), "server"), config.display());
     io.print_stderr(style::sanitize_text(&done));
     io.print_stderr("hint: `mcp inspect NAME` shows what a server says about its tools");
     Ok(0)
@@ -198,6 +199,9 @@ fn print_table(new: &[ImportedServer], skipped: &[SkippedServer], io: &mut Io<'_
 }
 
 fn confirm_import(settings: &Settings, count: usize, io: &Io<'_>) -> Result<bool> {
-    let question = format!("import these {count} servers? Their programs run as you [y/N] ");
+    let question = match count {
+        1 => "import this server? Its program runs as you [y/N] ".to_owned(),
+        _ => format!("import these {count} servers? Their programs run as you [y/N] "),
+    };
     settings.confirm(&question, io)
 }

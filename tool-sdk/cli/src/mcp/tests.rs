@@ -229,7 +229,7 @@ fn a_required_sandbox_that_is_missing_prevents_the_start() {
     {
         entry(sandbox);
         let listed = shelf.run(&["mcp", "list"]);
-        assert!(listed.out.starts_with("greeter  1 tools  sh "), "{}", listed.out);
+        assert!(listed.out.starts_with("greeter  1 tool  sh "), "{}", listed.out);
         assert!(!listed.out.contains("(sandbox"), "{sandbox}: {}", listed.out);
     }
 }

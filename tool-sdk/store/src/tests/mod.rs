@@ -132,11 +132,24 @@ async fn a_backup_is_a_database_and_replaces_no_file() {
     std::fs::create_dir(&copy).unwrap();
     let store = SqliteStore::in_folder(folder.path());
     add_note(&store, "kept").await.unwrap();
-    store.back_up(&copy.join("state.db")).await.unwrap();
+    let copies = store.back_up(&copy.join("state.db")).await.unwrap();
+    assert_eq!(copies.history, None, "no call was recorded");
     let restored = SqliteStore::in_folder(&copy);
     assert_eq!(add_note(&restored, "new").await.unwrap(), ["new", "kept"]);
     let error = store.back_up(&copy.join("state.db")).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+
+    store.save_call(record("c", SystemTime::now())).await.unwrap();
+    let copies = store.back_up(&folder.path().join("copy.db")).await.unwrap();
+    assert_eq!(copies.history, Some(folder.path().join("copy-history.db")));
+    std::fs::rename(folder.path().join("copy-history.db"), copy.join("history.db")).unwrap();
+    let restored = SqliteStore::in_folder(&copy);
+    assert!(restored.find_call("c").await.unwrap().is_some());
+    // A file that is in the way of the history leaves no half backup.
+    std::fs::write(folder.path().join("two-history.db"), "").unwrap();
+    let error = store.back_up(&folder.path().join("two.db")).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+    assert!(!folder.path().join("two.db").exists());
 }
 
 async fn export(folder: &Path) -> Vec<Value> {
