@@ -100,13 +100,13 @@ impl SessionOpener<'_, '_> {
 fn add_server(settings: &mut Settings, server: &McpServer) -> Result<()> {
     let entry = match server {
         McpServer::Stdio(server) => {
-            let env = server.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect();
-            let command = server.command.to_string_lossy().into_owned();
-            ServerEntry::for_command(&server.name, command, server.args.clone(), env)
+            let env = server.env.iter().map(|it| (it.name.clone(), it.value.clone()));
+            let command = server.command.to_string_lossy();
+            ServerEntry::for_command(&server.name, &command, &server.args, env)
         }
         McpServer::Http(server) => {
             let headers = server.headers.iter().map(|it| (it.name.clone(), it.value.clone()));
-            ServerEntry::for_url(&server.name, server.url.clone(), headers.collect())
+            ServerEntry::for_url(&server.name, &server.url, headers)
         }
         _ => Err("only the transports stdio and http are supported".to_owned()),
     };

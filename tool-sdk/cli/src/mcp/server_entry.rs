@@ -28,6 +28,8 @@ use tool_sdk_mcp::{
 };
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode};
 
+#[cfg(feature = "acp")]
+use super::references::escape_references;
 use super::references::{TextPart, expand_references, parse_references, required_variables};
 use super::server_folders::ServerFolders;
 use crate::Io;
@@ -105,7 +107,8 @@ fn missing_variable_transport(variable: &str) -> TransportConfig {
     })
 }
 
-/// The servers of a client, which are not configured.
+/// The servers of a client, which are not configured. Their texts are literal: a client inserts
+/// variables itself.
 #[cfg(feature = "acp")]
 impl ServerEntry {
     /// Creates the entry of a command.
@@ -115,12 +118,17 @@ impl ServerEntry {
     /// Fails with a text for the client when the entry is not valid.
     pub(crate) fn for_command(
         name: &str,
-        command: String,
-        args: Vec<String>,
-        env: BTreeMap<String, String>,
+        command: &str,
+        args: &[String],
+        env: impl IntoIterator<Item = (String, String)>,
     ) -> std::result::Result<Self, String> {
-        Self { command: Some(command), args, env, ..Self::default() }
-            .validate_as(plain_server_name(name))
+        let entry = Self {
+            command: Some(escape_references(command)),
+            args: args.iter().map(|arg| escape_references(arg)).collect(),
+            env: env.into_iter().map(|(name, value)| (name, escape_references(&value))).collect(),
+            ..Self::default()
+        };
+        entry.validate_as(plain_server_name(name))
     }
 
     /// Creates the entry of a server over HTTP.
@@ -130,10 +138,16 @@ impl ServerEntry {
     /// Fails with a text for the client when the entry is not valid.
     pub(crate) fn for_url(
         name: &str,
-        url: String,
-        headers: BTreeMap<String, String>,
+        url: &str,
+        headers: impl IntoIterator<Item = (String, String)>,
     ) -> std::result::Result<Self, String> {
-        Self { url: Some(url), headers, ..Self::default() }.validate_as(plain_server_name(name))
+        let headers = headers.into_iter().map(|(name, value)| (name, escape_references(&value)));
+        let entry = Self {
+            url: Some(escape_references(url)),
+            headers: headers.collect(),
+            ..Self::default()
+        };
+        entry.validate_as(plain_server_name(name))
     }
 
     /// Whether both entries have one name.
@@ -431,6 +445,21 @@ mod tests {
     fn check_mistake(text: &str, words: &str) {
         let mistake = read(text).unwrap_err();
         assert!(mistake.contains(words), "{mistake}");
+    }
+
+    // A client inserts variables itself, and what it has inserted is no reference.
+    #[cfg(feature = "acp")]
+    #[test]
+    fn texts_of_clients_are_literal() {
+        let env = [("TOKEN".to_owned(), "a${HOME}".to_owned())];
+        let args = ["${HOME}".to_owned()];
+        let entry = ServerEntry::for_command("My server", "run", &args, env).unwrap();
+        assert_eq!(entry.name, "My-server");
+        assert_eq!(entry.needed_variables(), Vec::<String>::new());
+        let transport = entry.build_config(&ServerFolders::default(), |_| None).unwrap();
+        assert_eq!(transport.transport().identity()["args"], serde_json::json!(["${HOME}"]));
+        let address = ServerEntry::for_url("s", "no address", []);
+        assert!(address.is_err(), "{address:?}");
     }
 
     #[test]

@@ -42,6 +42,7 @@ async fn a_request_shows_what_will_run() {
     assert_eq!(folder.notes(), "helo world\n");
 }
 
+// AP7
 #[tokio::test(flavor = "multi_thread")]
 async fn only_an_offered_option_approves() {
     let folder = EditorFolder::new();
