@@ -32,11 +32,16 @@ pub(super) struct ToolCallTable {
     pipeline: Pipeline,
     /// The folder to which paths are relative.
     root: PathBuf,
-    /// The calls without an answer, by the id in the pipeline.
-    calls: HashMap<String, ReportedCall>,
+    /// The id of the session; agents below this one have sessions of their own.
+    session: String,
+    /// The calls without an answer, by session and id in the pipeline.
+    calls: HashMap<CallKey, ReportedCall>,
     /// The ids that the client has seen, because models use some of theirs again.
     used_ids: HashSet<String>,
 }
+
+/// The session of a call, and the id that the model gave it there.
+type CallKey = (String, String);
 
 /// A call that was reported.
 struct ReportedCall {
@@ -50,18 +55,43 @@ struct ReportedCall {
 }
 
 impl ToolCallTable {
-    pub(super) fn new(pipeline: Pipeline, root: PathBuf) -> Self {
-        Self { pipeline, root, calls: HashMap::new(), used_ids: HashSet::new() }
+    pub(super) fn new(pipeline: Pipeline, root: PathBuf, session: &str) -> Self {
+        let session = session.to_owned();
+        Self { pipeline, root, session, calls: HashMap::new(), used_ids: HashSet::new() }
+    }
+
+    /// Returns the key of a call of the session itself.
+    fn own_key(&self, call: &str) -> CallKey {
+        (self.session.clone(), call.to_owned())
+    }
+
+    /// Returns the title of a call, with the name of the agent if one below this agent makes it.
+    fn title_with_agent(&self, title: String, session: &str, agent: Option<&str>) -> String {
+        match agent {
+            Some(agent) if session != self.session => format!("{agent}: {title}"),
+            _ => title,
+        }
     }
 
     /// Returns the updates about an event of a call.
     pub(super) fn read_event(&mut self, event: &ToolEvent) -> Vec<SessionUpdate> {
-        let call = event.call.to_string();
+        let call = (event.session.to_string(), event.call.to_string());
+        let updates = self.describe_event(&call, event);
+        let has_answer = *event.session == *self.session && event.parent.is_none();
+        if event.kind.is_terminal() && !has_answer {
+            self.calls.remove(&call);
+        }
+        updates
+    }
+
+    fn describe_event(&mut self, call: &CallKey, event: &ToolEvent) -> Vec<SessionUpdate> {
         let (name, display) = (event.tool.name.as_str(), &event.tool.display);
         match &event.kind {
             EventKind::Pending { arguments, summary, .. } => {
                 let title = summary.clone().unwrap_or_else(|| display.headline(name, arguments));
-                vec![self.report(&call, name, &title, Some(arguments), display)]
+                let title =
+                    self.title_with_agent(title, &event.session, event.ids.agent.as_deref());
+                vec![self.report(call, name, &title, Some(arguments), display)]
             }
             EventKind::Started { arguments } => {
                 let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
@@ -72,34 +102,34 @@ impl ToolCallTable {
                         .title(visible_title(&display.headline(name, changed))),
                     None => fields,
                 };
-                self.update(&call, fields).into_iter().collect()
+                self.update(call, fields).into_iter().collect()
             }
             EventKind::Output { text } => {
-                if let Some(reported) = self.calls.get_mut(&call) {
+                if let Some(reported) = self.calls.get_mut(call) {
                     reported.push_output(text);
                 }
                 Vec::new()
             }
-            EventKind::Completed { data, .. } => self.complete(&call, data.as_deref()),
+            EventKind::Completed { data, .. } => self.complete(call, data.as_deref()),
             EventKind::Failed(failure)
             | EventKind::Aborted(failure)
             | EventKind::TimedOut(failure) => {
                 let mut updates = Vec::new();
-                if !self.calls.contains_key(&call) {
-                    updates.push(self.report(&call, name, name, None, display));
+                if !self.calls.contains_key(call) {
+                    updates.push(self.report(call, name, name, None, display));
                 }
                 let content = vec![ToolCallContent::from(fence_text(&failure.message))];
                 let fields =
                     ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content);
-                self.mark_ended(&call, true);
-                updates.extend(self.update(&call, fields));
+                self.mark_ended(call, true);
+                updates.extend(self.update(call, fields));
                 updates
             }
             _ => Vec::new(),
         }
     }
 
-    fn complete(&mut self, call: &str, data: Option<&Value>) -> Vec<SessionUpdate> {
+    fn complete(&mut self, call: &CallKey, data: Option<&Value>) -> Vec<SessionUpdate> {
         let diffs = data.map(|data| find_diffs(data, &self.root)).unwrap_or_default();
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
         let is_shown = !diffs.is_empty();
@@ -125,11 +155,12 @@ impl ToolCallTable {
 
     fn read_answer(&mut self, answer: &CallAnswer) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
-        if !self.calls.contains_key(&answer.id) {
+        let call = self.own_key(&answer.id);
+        if !self.calls.contains_key(&call) {
             let display = ToolDisplay::default();
-            updates.push(self.report(&answer.id, &answer.name, &answer.name, None, &display));
+            updates.push(self.report(&call, &answer.name, &answer.name, None, &display));
         }
-        let Some(reported) = self.calls.remove(&answer.id) else { return updates };
+        let Some(reported) = self.calls.remove(&call) else { return updates };
         let mut fields = ToolCallUpdateFields::new();
         if !reported.has_ended {
             let status =
@@ -154,10 +185,11 @@ impl ToolCallTable {
 
     /// Returns the tool call of a permission request, as it will run.
     pub(super) fn describe_permission(&mut self, ask: &ApprovalRequest) -> ToolCallUpdate {
-        let call = ask.call.to_string();
+        let call = (ask.session.to_string(), ask.call.to_string());
         let name = ask.tool.as_str();
         let title =
             ask.summary.clone().unwrap_or_else(|| ask.display.headline(name, &ask.arguments));
+        let title = self.title_with_agent(title, &ask.session, ask.agent.as_deref());
         // The call was reported when its arguments were parsed, except where events were lost.
         let id = match self.calls.get(&call) {
             Some(reported) => reported.id.clone(),
@@ -197,13 +229,13 @@ impl ToolCallTable {
         let arguments = serde_json::from_str(call.arguments.text()).unwrap_or_default();
         let arguments = mask_arguments(arguments, &display);
         let title = display.headline(&call.name, &arguments);
-        self.report(&id, &call.name, &title, Some(&arguments), &display)
+        self.report(&self.own_key(&id), &call.name, &title, Some(&arguments), &display)
     }
 
     /// Reports a call, under an id that the client has not seen.
     fn report(
         &mut self,
-        call: &str,
+        call: &CallKey,
         name: &str,
         title: &str,
         arguments: Option<&Value>,
@@ -220,11 +252,11 @@ impl ToolCallTable {
         SessionUpdate::ToolCall(tool_call)
     }
 
-    fn track(&mut self, call: &str) -> ToolCallId {
-        let mut id = if call.is_empty() { "call".to_owned() } else { call.to_owned() };
-        let mut number = 2;
+    fn track(&mut self, call: &CallKey) -> ToolCallId {
+        let base = if call.1.is_empty() { "call" } else { &*call.1 };
+        let (mut id, mut number) = (base.to_owned(), 2);
         while !self.used_ids.insert(id.clone()) {
-            id = format!("{call}#{number}");
+            id = format!("{base}#{number}");
             number += 1;
         }
         let id = ToolCallId::new(id);
@@ -235,11 +267,11 @@ impl ToolCallTable {
             output: String::new(),
             has_new_output: false,
         };
-        self.calls.insert(call.to_owned(), reported);
+        self.calls.insert(call.clone(), reported);
         id
     }
 
-    fn mark_ended(&mut self, call: &str, is_shown: bool) {
+    fn mark_ended(&mut self, call: &CallKey, is_shown: bool) {
         if let Some(reported) = self.calls.get_mut(call) {
             reported.has_ended = true;
             reported.is_shown = is_shown;
@@ -247,7 +279,7 @@ impl ToolCallTable {
         }
     }
 
-    fn update(&self, call: &str, fields: ToolCallUpdateFields) -> Option<SessionUpdate> {
+    fn update(&self, call: &CallKey, fields: ToolCallUpdateFields) -> Option<SessionUpdate> {
         let id = self.calls.get(call)?.id.clone();
         Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)))
     }
@@ -328,4 +360,94 @@ pub(super) fn image_block(attachment: &Attachment) -> Option<ContentBlock> {
     let AttachmentData::Bytes(bytes) = &attachment.data else { return None };
     let image = ImageContent::new(STANDARD.encode(bytes), attachment.mime.clone());
     attachment.mime.starts_with("image/").then_some(ContentBlock::Image(image))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tool_sdk_core::Registry;
+
+    use super::*;
+
+    fn table() -> ToolCallTable {
+        ToolCallTable::new(Pipeline::new(Registry::default()), "/w".into(), "s1")
+    }
+
+    fn names(updates: &[SessionUpdate]) -> Vec<String> {
+        let name = |update: &SessionUpdate| match update {
+            SessionUpdate::ToolCall(call) => format!("new {}", call.tool_call_id.0),
+            SessionUpdate::ToolCallUpdate(call) => {
+                format!("{} {:?}", call.tool_call_id.0, call.fields.status)
+            }
+            other => format!("{other:?}"),
+        };
+        updates.iter().map(name).collect()
+    }
+
+    // Some models use the ids of their calls again in later messages, or send none.
+    #[test]
+    fn each_call_has_an_id_of_its_own_and_ends() {
+        let mut table = table();
+        let answers = [
+            CallAnswer::text("c1", "look", "one"),
+            CallAnswer::text("c1", "look", "two"),
+            CallAnswer::text("", "look", "three"),
+        ];
+        let updates = names(&table.read_answers(&answers));
+        let expected =
+            ["c1", "c1#2", "call"].map(|id| [format!("new {id}"), format!("{id} Some(Completed)")]);
+        assert_eq!(updates, expected.concat());
+    }
+
+    // An agent below this one may use an id that this one uses, too.
+    #[test]
+    fn calls_of_other_sessions_are_told_apart() {
+        let mut table = table();
+        let display = ToolDisplay::default();
+        let own = table.own_key("c1");
+        let other = ("s1/child".to_owned(), "c1".to_owned());
+        let updates = [&own, &other].map(|key| table.report(key, "look", "Look", None, &display));
+        assert_eq!(names(&updates), ["new c1", "new c1#2"]);
+        assert_eq!(
+            table.title_with_agent("Look".to_owned(), "s1/child", Some("scout")),
+            "scout: Look"
+        );
+        assert_eq!(table.title_with_agent("Look".to_owned(), "s1", Some("main")), "Look");
+        let answer = CallAnswer::text("c1", "look", "one");
+        assert_eq!(names(&table.read_answers(&[answer])), ["c1 Some(Completed)"]);
+    }
+
+    #[test]
+    fn text_cannot_end_its_block() {
+        assert_eq!(fence_text("a\n"), "```\na\n```");
+        assert_eq!(fence_text("```\nrm -rf\n````"), "`````\n```\nrm -rf\n````\n`````");
+        let long = fence_text(&"ä".repeat(MAX_TEXT));
+        assert!(long.len() < MAX_TEXT + 30 && long.ends_with("\n[…]\n```"));
+        assert_eq!(visible_title("a\nb\u{202e}"), "a b\\u{202e}");
+    }
+
+    #[test]
+    fn sensitive_arguments_of_stored_calls_are_masked() {
+        let display = ToolDisplay::default();
+        let arguments = json!({ "key": "k", "path": "a" });
+        assert_eq!(mask_arguments(arguments.clone(), &display), arguments);
+        let mut display = ToolDisplay::default();
+        display.sensitive.push("key".to_owned());
+        let masked = json!({ "key": "***", "path": "a" });
+        assert_eq!(mask_arguments(arguments, &display), masked);
+    }
+
+    #[test]
+    fn only_the_end_of_live_output_is_shown() {
+        let mut table = table();
+        let key = table.own_key("c1");
+        table.report(&key, "look", "Look", None, &ToolDisplay::default());
+        assert!(table.take_outputs().is_empty());
+        let call = table.calls.get_mut(&key).unwrap();
+        call.push_output(&"x".repeat(MAX_LIVE_OUTPUT));
+        call.push_output("the end");
+        assert!(call.output.len() < MAX_LIVE_OUTPUT && call.output.ends_with("the end"));
+        assert_eq!(names(&table.take_outputs()), ["c1 None"]);
+        assert!(table.take_outputs().is_empty());
+    }
 }

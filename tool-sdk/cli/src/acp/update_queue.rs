@@ -112,7 +112,7 @@ impl UpdateForwarder {
         let forwarder = Self {
             events,
             calls: pipeline.subscribe(),
-            table: ToolCallTable::new(pipeline.clone(), config.root.clone()),
+            table: ToolCallTable::new(pipeline.clone(), config.root.clone(), config.session.id()),
             answers: Arc::new(PermissionAnswers::new(pipeline.clone())),
             message: 1,
             has_text: false,
