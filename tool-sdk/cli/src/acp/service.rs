@@ -362,7 +362,7 @@ impl AcpService {
         let transcripts = self.0.transcripts.clone();
         self.0.tasks.spawn_blocking(move || {
             // Fails when the connection has ended.
-            let _ = responder.respond_with_result(list_sessions(&transcripts, &request));
+            let _ = responder.respond_with_result(summarize_conversations(&transcripts, &request));
         });
         Ok(())
     }
@@ -465,7 +465,7 @@ impl AcpService {
     }
 }
 
-fn list_sessions(
+fn summarize_conversations(
     transcripts: &TranscriptFolder,
     request: &ListSessionsRequest,
 ) -> Result<ListSessionsResponse, Error> {
