@@ -64,6 +64,7 @@ pub struct App {
     pub(super) agents: Vec<tool_sdk_agent::AgentDefinition>,
     #[cfg(feature = "mcp")]
     server_setup: Vec<Box<dyn Fn(Server) -> Server>>,
+    #[cfg(feature = "mcp")]
     pub(super) stdio_server_setup: mcp::ServerSetup,
     tool_commands: Vec<ToolCommands>,
 }
@@ -90,6 +91,7 @@ impl App {
             agents: Vec::new(),
             #[cfg(feature = "mcp")]
             server_setup: Vec::new(),
+            #[cfg(feature = "mcp")]
             stdio_server_setup: mcp::ServerSetup::default(),
             tool_commands: Vec::new(),
         }

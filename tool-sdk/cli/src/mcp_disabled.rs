@@ -12,8 +12,6 @@ const NO_CLIENT: &str = "this program is built without MCP client support";
 
 pub(super) type ServerEntries = ();
 
-pub(super) type ServerSetup = ();
-
 /// Which servers a command needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ServerScope<'a> {
