@@ -56,16 +56,8 @@ impl SkillDocument {
         } else if name != default_name {
             warnings.push(format!("the name `{name}` is not that of its folder"));
         }
-        let mut description = read_line(fields.get("description"))
+        let description = read_description(fields.get("description"), &mut warnings)
             .ok_or("the field `description` is missing or empty")?;
-        if description.chars().count() > MAX_DESCRIPTION_CHARS {
-            warnings.push(format!("the description is longer than {MAX_DESCRIPTION_CHARS}"));
-            description = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
-        }
-        if description.chars().any(is_hidden_char) {
-            warnings.push("the description has characters that do not show".to_owned());
-            description.retain(|c| !is_hidden_char(c));
-        }
         let mut triggers = read_list(fields.get("triggers"), ',');
         if let Some(Value::Object(metadata)) = fields.get("metadata") {
             triggers.extend(read_list(metadata.get("triggers"), ','));
@@ -92,6 +84,22 @@ fn check_name(name: &str) -> Result<(), String> {
         return Err(format!("the name `{}` contains forbidden characters", name.escape_debug()));
     }
     Ok(())
+}
+
+/// Reads the description as one line that shows as it is, within the limit.
+fn read_description(value: Option<&Value>, warnings: &mut Vec<String>) -> Option<String> {
+    let mut text = read_line(value)?;
+    if text.chars().any(is_hidden_char) {
+        warnings.push("the description has characters that do not show".to_owned());
+        text.retain(|c| !is_hidden_char(c));
+        text = read_line(Some(&text.into()))?;
+    }
+    if text.chars().count() > MAX_DESCRIPTION_CHARS {
+        warnings.push(format!("the description is longer than {MAX_DESCRIPTION_CHARS}"));
+        text = text.chars().take(MAX_DESCRIPTION_CHARS).collect();
+        text.truncate(text.trim_end().len());
+    }
+    Some(text)
 }
 
 /// Reads a value as one line, without runs of white space; `None` if it is empty or no scalar.
@@ -232,6 +240,24 @@ mod tests {
             let text = format!("---\nname: {}\ndescription: d\n---\n", Value::from(name));
             assert!(SkillDocument::parse(&text, "x").is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_description_is_cut_and_shows_as_it_is() {
+        let read = |description: &str| {
+            let text = format!("---\ndescription: {}\n---\n", Value::from(description));
+            SkillDocument::parse(&text, "a")
+        };
+        let words = format!("{} b c", "a".repeat(MAX_DESCRIPTION_CHARS - 2));
+        let document = read(&words).unwrap();
+        assert_eq!(document.description.len(), MAX_DESCRIPTION_CHARS);
+        assert_eq!(
+            read(&format!("a{words}")).unwrap().description.len(),
+            MAX_DESCRIPTION_CHARS - 1
+        );
+        let document = read("a \u{200b} b\u{202e}").unwrap();
+        assert_eq!((&*document.description, document.warnings.len()), ("a b", 1));
+        assert!(read("\u{200b} \u{202e}").is_err());
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) fn read_source(path: &Path, limits: PackageLimits) -> Result<SourcePa
 }
 
 /// Reads an archive by its first bytes; its name does not count.
-fn read_archive(
+pub(super) fn read_archive(
     bytes: &[u8],
     path: &Path,
     limits: PackageLimits,
