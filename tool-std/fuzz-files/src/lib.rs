@@ -12,6 +12,7 @@ mod edit;
 #[path = "../../src/patch/mod.rs"]
 mod patch;
 mod script;
+mod skills;
 #[path = "../../src/text/mod.rs"]
 mod text;
 
@@ -26,6 +27,7 @@ use self::patch::{ChunkLine, MatchBudget, PatchHunk, apply_chunks, parse, parse_
 use tool_sdk::Workspace;
 
 pub use self::script::{a_denial_only_tightens, a_script_is_understood};
+pub use self::skills::{a_skill_is_read, an_archive_stays_inside};
 
 /// Parts of an input are apart by this line.
 const SEAM: &str = "\n====\n";
@@ -38,7 +40,10 @@ pub fn a_patch_is_read(text: &str) {
     }
     for section in &patch.sections {
         assert!(section.paths().all(|path| !path.is_empty() && !path.contains('\n')), "{text:?}");
-        assert!(parse_hunk(section.source).is_ok_and(|hunk| hunk.path() == section.path), "{text:?}");
+        assert!(
+            parse_hunk(section.source).is_ok_and(|hunk| hunk.path() == section.path),
+            "{text:?}"
+        );
     }
 }
 
@@ -64,7 +69,8 @@ pub fn a_change_changes_what_it_says(text: &str) {
         }
         let shown = diff::diff_texts(old, &new.text, 100);
         assert_eq!(shown.unified.is_empty(), old == new.text, "{patch:?}");
-        let known = FileDiff::from_changes("f", old, &new.text, &new.changes, DiffDetail::Full).diff;
+        let known =
+            FileDiff::from_changes("f", old, &new.text, &new.changes, DiffDetail::Full).diff;
         assert_eq!(known.unified.is_empty(), old == new.text, "{patch:?}");
     }
     let Some(put) = parts.next() else { return };
