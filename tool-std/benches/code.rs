@@ -23,7 +23,7 @@ const ROUNDS: usize = 7;
 fn main() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("code-5000");
     let files = write_repository(&folder);
-    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (mut parsed, mut mapped, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         parsed.push(parse_all(&files));
