@@ -43,9 +43,10 @@ pub async fn vault_list(
         for note in wanted.iter().take(limit as usize) {
             text.push_str(&format!("{}: {}", note.path, note.title));
             note.tags.iter().for_each(|tag| text.push_str(&format!(" #{tag}")));
-            let backlinks = vault.backlinks(&note.path).len();
-            if backlinks > 0 {
-                text.push_str(&format!(" ({backlinks} backlinks)"));
+            match vault.backlinks(&note.path).len() {
+                0 => {}
+                1 => text.push_str(" (1 backlink)"),
+                many => text.push_str(&format!(" ({many} backlinks)")),
             }
             text.push('\n');
         }

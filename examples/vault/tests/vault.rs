@@ -53,7 +53,7 @@ async fn finds_and_reads_notes() {
     let expected = "\
 Tea.md: Tea #drinks #green (2 backlinks)
 log.md: log
-things/Pot.md: The pot (1 backlinks)";
+things/Pot.md: The pot (1 backlink)";
     assert_eq!(listed, expected);
     let listed = text(&harness, "vault_list", json!({ "tag": "#Green" })).await;
     assert_eq!(listed.lines().count(), 1);
