@@ -34,7 +34,7 @@
 //! # Guide
 //!
 //! The [`guide`] starts each chapter with a task and the shortest program that does it:
-//! [tools](guide::tools), [errors](guide::errors), [tests](guide::testing),
+//! [tools](guide::tools), [errors](guide::errors), [tests](guide::testing), [a whole crate](guide::vault),
 //! [permissions and approvals](guide::guards), [hooks](guide::hooks),
 //! [command line](guide::command_line), [MCP servers](guide::serving),
 //! [tools of other MCP servers](guide::foreign_servers), [agents](guide::agent),
@@ -73,7 +73,8 @@
 // F29: the code in the documentation compiles and runs.
 /// The guide: each chapter starts with a task.
 ///
-/// * [Write a tool](guide::tools), [return errors](guide::errors), [test tools](guide::testing)
+/// * [Write a tool](guide::tools), [return errors](guide::errors), [test tools](guide::testing),
+///   [publish a crate of tools](guide::vault)
 /// * [Decide which calls may run](guide::guards), [add hooks](guide::hooks),
 ///   [confine commands](guide::sandbox)
 /// * [Write an agent](guide::agent), [plan, ask the user, and use secrets](guide::collaboration),
@@ -128,6 +129,10 @@ pub mod guide {
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/tools.md")]
     pub mod tools {}
+    #[cfg(any(all(feature = "cli", feature = "workspace"), not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/vault.md")]
+    pub mod vault {}
 }
 
 /// Texts outside of this crate's documentation, as doctests.
