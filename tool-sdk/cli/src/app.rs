@@ -36,6 +36,10 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 const NO_LINKED_TOOLS: &str = "warning: no tools are linked into this program; name the crate that \
                                has them with `tool_sdk::link!(the_crate);`";
 
+/// Changes the toolset by the settings of tools on the web.
+#[cfg(feature = "net")]
+type WebToolsetSetup = Box<dyn Fn(Toolset, &tool_sdk_net::WebSettings) -> Toolset>;
+
 /// A program with tools, for hosts that give tools more than the workspace.
 ///
 /// # Examples
@@ -67,6 +71,8 @@ pub struct App {
     #[cfg(feature = "mcp")]
     pub(super) stdio_server_setup: mcp::ServerSetup,
     tool_commands: Vec<ToolCommands>,
+    #[cfg(feature = "net")]
+    web_setup: Vec<WebToolsetSetup>,
 }
 
 impl fmt::Debug for App {
@@ -94,6 +100,8 @@ impl App {
             #[cfg(feature = "mcp")]
             stdio_server_setup: mcp::ServerSetup::default(),
             tool_commands: Vec::new(),
+            #[cfg(feature = "net")]
+            web_setup: Vec::new(),
         }
     }
 
@@ -127,6 +135,18 @@ impl App {
     #[must_use]
     pub fn with_toolset(mut self, shape: impl Fn(Toolset) -> Toolset + 'static) -> Self {
         self.toolset_setup.push(Box::new(shape));
+        self
+    }
+
+    /// Adds a callback that changes the toolset by the user's settings for tools on the web, such as
+    /// one that leaves out what is not configured.
+    #[cfg(feature = "net")]
+    #[must_use]
+    pub fn with_web_toolset(
+        mut self,
+        shape: impl Fn(Toolset, &tool_sdk_net::WebSettings) -> Toolset + 'static,
+    ) -> Self {
+        self.web_setup.push(Box::new(shape));
         self
     }
 
@@ -437,6 +457,8 @@ impl App {
         settings: &Settings,
     ) -> exit::Result<Toolset> {
         let tools = settings.configure_toolset(tools)?;
+        #[cfg(feature = "net")]
+        let tools = self.web_setup.iter().fold(tools, |tools, shape| shape(tools, &settings.web));
         #[cfg(feature = "agent")]
         let tools = self.agent_catalog(settings).add_to(tools).map_err(CommandError::config)?;
         Ok(tools)

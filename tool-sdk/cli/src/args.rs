@@ -97,6 +97,15 @@ pub(super) const RESERVED: &[&str] = &[
     "secrets-command",
     "state-dir",
     "verbose",
+    "web-cache-time",
+    "web-hosts",
+    "web-max-bytes",
+    "web-plain-http",
+    "web-robots",
+    "web-search",
+    "web-search-model",
+    "web-timeout",
+    "web-user-agent",
     "yes",
 ];
 
@@ -408,7 +417,7 @@ pub(super) fn with_globals(command: Command) -> Command {
     let levels = sandbox::SandboxLevel::ALL.iter().map(|level| level.as_str());
     let levels =
         PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::SandboxLevel>());
-    let command = command.args(settings::limit_options());
+    let command = command.args(settings::limit_options()).args(settings::web_options());
     command.args([
         folder_arg(ROOT, "A folder that tools may access; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)

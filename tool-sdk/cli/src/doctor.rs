@@ -32,6 +32,8 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         interrupted: InterruptedChanges::inspect(settings),
         secret_sources: settings.secret_store().describe_sources(),
         untrusted: settings.untrusted_folders(),
+        #[cfg(feature = "net")]
+        web: WebReport::inspect(settings, io),
         policy,
     };
     if matches.get_flag(args::JSON) {
@@ -61,6 +63,8 @@ struct DoctorReport {
     secret_sources: Vec<String>,
     /// The roots that bring something for models and are not trusted, with how much.
     untrusted: Vec<(PathBuf, usize)>,
+    #[cfg(feature = "net")]
+    web: WebReport,
 }
 
 impl DoctorReport {
@@ -70,6 +74,10 @@ impl DoctorReport {
 
     fn to_json(&self) -> Value {
         let shell = |(name, path): &(&str, PathBuf)| json!({ "name": name, "path": path });
+        #[cfg(feature = "net")]
+        let web = self.web.to_json();
+        #[cfg(not(feature = "net"))]
+        let web = Value::Null;
         json!({
             "ok": self.is_ok(),
             "platform": { "os": OS, "arch": ARCH, "weaker": self.weaknesses() },
@@ -93,6 +101,7 @@ impl DoctorReport {
             "state": self.state.as_ref().map(StateDir::to_json),
             "secrets": self.secret_sources,
             "untrusted": self.untrusted.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "web": web,
             "missing": self.missing,
             "interrupted_changes": self.interrupted.to_json(),
             "self_test": self.self_test.as_ref().map(self_test_json),
@@ -138,6 +147,8 @@ impl DoctorReport {
             let path = path.display();
             format!("untrusted   {path}: {count} agents, skills or plugins wait for `trust {path}`")
         }));
+        #[cfg(feature = "net")]
+        lines.extend(self.web.to_lines());
         lines.extend(self.weaknesses().into_iter().map(|what| format!("weaker      {what}")));
         lines.extend(self.missing.iter().map(|what| format!("missing     {what}")));
         lines.extend(self.interrupted.to_lines());
@@ -273,6 +284,50 @@ fn find_shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
         folders.iter().find_map(|folder| at(name, folder)).map(|path| (*name, path))
     };
     SHELLS.iter().filter_map(find).collect()
+}
+
+/// What tools on the web can do.
+#[cfg(feature = "net")]
+struct WebReport {
+    /// The providers of web search, each with the variable of its key.
+    search: Vec<(&'static str, Option<&'static str>)>,
+    /// Whether the program that extracts the text of a PDF is installed.
+    reads_pdf: bool,
+}
+
+#[cfg(feature = "net")]
+impl WebReport {
+    fn inspect(settings: &Settings, io: &Io<'_>) -> Self {
+        let search = settings.web.search.iter().map(|it| (it.name(), it.key_name())).collect();
+        let path = io.env_var("PATH").unwrap_or_default();
+        let reads_pdf = std::env::split_paths(&path).any(|dir| dir.join("pdftotext").is_file());
+        Self { search, reads_pdf }
+    }
+
+    fn to_json(&self) -> Value {
+        let provider = |(name, key): &(&str, Option<&str>)| json!({ "name": name, "key": key });
+        let search: Vec<_> = self.search.iter().map(provider).collect();
+        json!({ "search": search, "pdftotext": self.reads_pdf })
+    }
+
+    fn to_lines(&self) -> [String; 2] {
+        let provider = |(name, key): &(&str, Option<&str>)| match key {
+            Some(key) => format!("{name} with the key `{key}`"),
+            None => (*name).to_owned(),
+        };
+        let search: Vec<_> = self.search.iter().map(provider).collect();
+        let search = match &*search {
+            [] => "no provider; name one with `--web-search` or `web.search`: brave, exa, \
+                   openrouter, tavily, or searxng=URL"
+                .to_owned(),
+            search => search.join(", "),
+        };
+        let pdf = match self.reads_pdf {
+            true => "yes, by pdftotext",
+            false => "no: pdftotext (poppler) is not installed",
+        };
+        [format!("web search  {search}"), format!("text of PDF {pdf}")]
+    }
 }
 
 /// Changes of files that killed processes left half made.
@@ -475,6 +530,19 @@ mod tests {
         assert!(missing.starts_with("the sandbox is required: filesystem none"), "{missing}");
         let (code, _) = run_doctor(&TestCli::default(), &["--sandbox=best_effort"]);
         assert_eq!(code, 0);
+    }
+
+    // F148: how a provider of web search is configured.
+    #[cfg(feature = "net")]
+    #[test]
+    fn names_the_providers_of_web_search() {
+        let told = run(&["doctor"]).out;
+        assert!(told.contains("web search  no provider; name one with `--web-search`"), "{told}");
+        let told = run(&["doctor", "--web-search=brave", "--web-search=searxng=https://s.example"]);
+        let line = "web search  brave with the key `BRAVE_API_KEY`, searxng\n";
+        assert!(told.out.contains(line), "{}", told.out);
+        let wrong = run(&["doctor", "--web-search=goggle"]);
+        assert!(wrong.code == 2 && wrong.err.contains("they are brave, exa"), "{}", wrong.err);
     }
 
     #[test]

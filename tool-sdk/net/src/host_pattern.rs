@@ -37,7 +37,7 @@ impl HostPattern {
         is_port && url.host_str().is_some_and(|host| self.matches_host(host))
     }
 
-    /// Returns whether `host` matches, whatever the port.
+    /// Returns whether `host` matches, with any port.
     #[must_use]
     pub fn matches_host(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);

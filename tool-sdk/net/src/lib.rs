@@ -26,9 +26,11 @@ mod resolver;
 mod response_cache;
 #[cfg(feature = "client")]
 mod settings;
-#[cfg(all(test, feature = "client"))]
+#[cfg(test)]
 mod tests;
 mod url_policy;
+#[cfg(feature = "client")]
+mod utc_date;
 
 pub use url::Url;
 
@@ -48,5 +50,7 @@ pub use self::settings::{
     InvalidSearchProvider, ResponseLimits, SearchProviderSetting, WebSettings,
 };
 pub use self::url_policy::{
-    RefusedUrl, UrlPolicy, has_credentials, is_loopback_host, is_loopback_url,
+    RefusedUrl, UrlPolicy, has_credentials, host_in_unicode, is_loopback_host, is_loopback_url,
 };
+#[cfg(feature = "client")]
+pub use self::utc_date::utc_date;

@@ -118,6 +118,18 @@ impl SearchProviderSetting {
         self.name
     }
 
+    /// Returns the name of the secret with the key of the API; `None` for a provider without one.
+    #[must_use]
+    pub fn key_name(&self) -> Option<&'static str> {
+        Some(match self.name {
+            "brave" => "BRAVE_API_KEY",
+            "exa" => "EXA_API_KEY",
+            "openrouter" => "OPENROUTER_API_KEY",
+            "tavily" => "TAVILY_API_KEY",
+            _ => return None,
+        })
+    }
+
     /// Returns the URL of the API, if it is not the usual one.
     #[must_use]
     pub fn url(&self) -> Option<&Url> {

@@ -46,6 +46,20 @@ pub fn has_credentials(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
+/// Returns a host as people write it, with the letters of an international name.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(tool_sdk::net::host_in_unicode("xn--bcher-kva.example"), "b\u{fc}cher.example");
+/// ```
+#[must_use]
+pub fn host_in_unicode(host: &str) -> String {
+    let letters = url::quirks::domain_to_unicode(host);
+    // An address has none.
+    if letters.is_empty() { host.to_owned() } else { letters }
+}
+
 /// Which URLs may be requested.
 ///
 /// # Examples
@@ -150,6 +164,7 @@ impl UrlPolicy {
         if self.names_url(&url) {
             return Ok(url);
         }
+        check_public_host(&url)?;
         if url.scheme() == "http" && !self.allows_plain_http {
             if url.port().is_some() {
                 let problem = format!("`{url}` is plain http");
@@ -157,20 +172,19 @@ impl UrlPolicy {
             }
             url.set_scheme("https").map_err(|()| no_host_error())?;
         }
-        check_public_host(&url)?;
+        check_port(&url)?;
         Ok(url)
     }
 }
 
-/// Fails when the host is known not to be public without resolving it, or the port is not one of
-/// the web.
+/// Fails when the host is known not to be public without resolving it.
 fn check_public_host(url: &Url) -> Result<(), RefusedUrl> {
     let is_public = match url.host().ok_or_else(no_host_error)? {
         Host::Domain(name) => {
             let is_below = |domain: &&str| {
                 name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             };
-            name.contains('.') && !PRIVATE_DOMAINS.iter().any(|domain| is_below(&domain))
+            name.contains('.') && !PRIVATE_DOMAINS.iter().any(is_below)
         }
         Host::Ipv4(address) => is_public_address(address.into()),
         Host::Ipv6(address) => is_public_address(address.into()),
@@ -178,6 +192,11 @@ fn check_public_host(url: &Url) -> Result<(), RefusedUrl> {
     if !is_public {
         return Err(RefusedUrl::private_host(url.host_str().unwrap_or_default()));
     }
+    Ok(())
+}
+
+/// Fails when the port is not one of the web.
+fn check_port(url: &Url) -> Result<(), RefusedUrl> {
     match url.port_or_known_default() {
         Some(port) if PORTS.contains(&port) => Ok(()),
         port => {
@@ -323,8 +342,7 @@ mod tests {
         {
             assert!(judge(location).is_err(), "{location}");
         }
-        let mut plain = UrlPolicy::default();
-        plain.allows_plain_http = true;
+        let plain = UrlPolicy { allows_plain_http: true, ..UrlPolicy::default() };
         assert_eq!(plain.parse_url("http://docs.rs/").unwrap().as_str(), "http://docs.rs/");
         assert!(plain.parse_redirect(&from, "http://docs.rs/").is_err());
     }

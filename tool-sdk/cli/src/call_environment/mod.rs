@@ -130,6 +130,8 @@ impl CallEnvironment {
             .with_service(settings.session_settings)
             .with_service(settings.program_folders(io))
             .with_service(secrets);
+        #[cfg(feature = "net")]
+        let session = session.with_service(tool_sdk_net::GuardedClient::new(settings.web.clone()));
         let session = with_ledger(session, settings)?;
         let session = state_store::attach_stores(session, settings);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);

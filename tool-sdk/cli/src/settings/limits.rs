@@ -249,7 +249,7 @@ fn resolve_loop_guard(
 }
 
 /// Resolves a whole number.
-fn resolve_count(
+pub(super) fn resolve_count(
     option: &str,
     variable: &str,
     file: Option<NonZeroUsize>,
@@ -286,7 +286,7 @@ fn resolve_budget(file: &FileLimits, from: SettingSources<'_, '_>) -> Result<Bud
 
 /// `on` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WrittenSwitch {
+pub(super) enum WrittenSwitch {
     On,
     Off,
 }

@@ -16,6 +16,11 @@ mod limits;
 mod paths;
 mod rules;
 mod sources;
+#[cfg(feature = "net")]
+mod web;
+#[cfg(not(feature = "net"))]
+#[path = "web_disabled.rs"]
+mod web;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,6 +38,7 @@ pub(super) use self::file::{HooksConfig, TomlValue};
 pub(super) use self::limits::WrittenDuration;
 pub(super) use self::limits::{CallLimits, limit_options};
 use self::sources::SettingSources;
+pub(super) use self::web::web_options;
 use super::exit::{CommandError, Result};
 use super::secrets::SecretsCommand;
 use super::{Io, args, chat, mcp, serve};
@@ -83,6 +89,9 @@ pub(super) struct Settings {
     pub(super) record_sessions: bool,
     /// The sandbox for commands.
     pub(super) sandbox: SandboxPolicy,
+    /// The settings of tools on the web.
+    #[cfg(feature = "net")]
+    pub(super) web: tool_sdk_net::WebSettings,
     /// The configured MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is no MCP client"))]
     pub(super) servers: mcp::ServerEntries,
@@ -224,6 +233,8 @@ impl Settings {
             audit: audit.map(|path| io.resolve_path(path)),
             record_sessions: record_sessions.unwrap_or(false),
             sandbox,
+            #[cfg(feature = "net")]
+            web: web::resolve_web(&config.web, from)?,
             servers: config.servers,
             chat: config.chat,
             roots_from_client: roots_from_client.unwrap_or(config.serve.has_client_roots()),

@@ -34,6 +34,7 @@ use tool_sdk_workspace::Durability;
 pub(crate) use self::toml_reader::ConfigErrors;
 pub(crate) use self::toml_reader::TomlValue;
 use super::limits::FileLimits;
+use super::web::FileWeb;
 use crate::exit::{CommandError, Result};
 use crate::secrets::SecretsCommand;
 use crate::{chat, input, mcp, serve};
@@ -90,6 +91,9 @@ pub(super) struct ConfigFile {
     /// Whether the calls of sessions are recorded.
     pub(super) record_sessions: Option<bool>,
     pub(super) limits: FileLimits,
+    /// The settings of tools on the web.
+    #[cfg_attr(not(feature = "net"), expect(dead_code, reason = "it is empty"))]
+    pub(super) web: FileWeb,
     pub(super) sandbox: Option<sandbox::SandboxMode>,
     pub(super) sandbox_level: Option<sandbox::SandboxLevel>,
     pub(super) sandbox_network: Option<bool>,

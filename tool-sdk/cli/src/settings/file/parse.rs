@@ -11,6 +11,7 @@ use super::{ConfigFile, HooksConfig};
 use crate::secrets::SecretsCommand;
 use crate::settings::check_path;
 use crate::settings::limits::FileLimits;
+use crate::settings::web::parse_web;
 use crate::{chat, mcp, serve};
 
 const ROOT_KEYS: &[&str] = &[
@@ -45,6 +46,7 @@ const ROOT_KEYS: &[&str] = &[
     "secrets_command",
     "serve",
     "variants",
+    "web",
     "writable",
 ];
 
@@ -94,6 +96,7 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
             capture_bytes: keys.read_value("capture_bytes"),
             loop_guard: keys.read_value("loop_guard").unwrap_or_default(),
         },
+        web: keys.take_value("web").map(parse_web).unwrap_or_default(),
         sandbox: keys.parse_word("sandbox"),
         sandbox_level: keys.parse_word("sandbox_level"),
         sandbox_network: keys.read_value("sandbox_network"),
