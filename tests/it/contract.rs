@@ -12,8 +12,14 @@ tool_sdk::link!(tool_std);
 const VALUES: u64 = 3000;
 
 /// Tools with `validate = F`, which also refuse values that their schema accepts.
-const WITH_OWN_CHECKS: &[&str] =
-    &["check_env_vars", "request_decision", "request_env_var", "todo_write", "update_plan"];
+const WITH_OWN_CHECKS: &[&str] = &[
+    "check_env_vars",
+    "request_decision",
+    "request_env_var",
+    "todo_write",
+    "update_plan",
+    "web_search",
+];
 
 // F2: a call that violates the schema never reaches the function, and no other is refused.
 #[test]

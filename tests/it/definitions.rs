@@ -142,6 +142,8 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "todo_write",
         "tool_search",
         "update_plan",
+        "web_fetch",
+        "web_search",
     ];
     let execute = [
         "exec_command",

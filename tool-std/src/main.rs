@@ -41,6 +41,10 @@ fn main() -> ExitCode {
                 .with_variants(tool_std::exec::variants())
         })
         .with_mcp_server(|server| server.with_title(TITLE).with_icon(icon()))
+        .with_web_toolset(|tools, web| match web.search.is_empty() {
+            true => tools.without(["web_search"]),
+            false => tools,
+        })
         .main()
 }
 

@@ -8,11 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures_util::FutureExt as _;
+use http_stub::{HttpStub, StubReply};
 use serde_json::{Value, json};
 use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
+use tool_sdk::net::{GuardedClient, WebSettings};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{
     Action, Call, CancellationToken, ElicitationOutcome, ErrorKind, EventKind,
@@ -39,6 +41,21 @@ const SERVER: &str = r#"
         esac
     done
 "#;
+
+/// A server with one page.
+static PAGE: LazyLock<HttpStub> = LazyLock::new(|| {
+    HttpStub::start(|_| {
+        let head = "200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4";
+        StubReply::Raw(format!("{head}\r\nConnection: close\r\n\r\npage"))
+    })
+});
+
+/// Settings with which the tools reach this machine.
+fn web_settings() -> WebSettings {
+    let mut settings = WebSettings::default();
+    settings.urls.named_hosts.push("127.0.0.1".parse().unwrap());
+    settings
+}
 
 /// Returns a call of each tool that succeeds in the folder of [`SweepHost`]. `process` is a command
 /// that runs in the background.
@@ -93,6 +110,7 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("todo_write", json!({ "todos": [{ "content": "read" }] })),
         ("tool_search", json!({ "query": "file" })),
         ("update_plan", json!({ "plan": [{ "step": "read", "status": "pending" }] })),
+        ("web_fetch", json!({ "url": PAGE.url() })),
         ("write_file", json!({ "path": "b.txt", "content": "text" })),
         ("write_stdin", json!({ "session_id": process, "chars": "x\n", "wait_for": "x" })),
     ]);
@@ -135,6 +153,7 @@ impl SweepHost {
             .with_service(servers)
             .with_service(memory_with_note())
             .with_service(program_folders)
+            .with_service(GuardedClient::new(web_settings()))
             .with_inquiry_handler(Arc::new(ScriptedAnswers::new([ElicitationOutcome::Declined])));
         let value = SecretValue::new("swept");
         session.secrets().set_for_session(&session, "SWEPT", value, false).unwrap();
