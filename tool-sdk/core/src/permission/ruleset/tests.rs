@@ -428,3 +428,25 @@ fn rules_that_restrict_mean_files_in_any_case_where_that_is_the_same_file() {
     let command = Resource::new("RM -r x");
     assert!(rules.deciding_rule_with_case(true, &command, &|_: &str| None, true).is_none());
 }
+
+// F147, WF7: rules of every action match the names of a resource, in any case, and whole labels only.
+#[test]
+fn rules_match_the_names_of_a_resource() {
+    let page = Resource::new("https://docs.example/a").with_name("domain:docs.example");
+    let decided = |rule: &str| {
+        let rules: Ruleset = [rule.parse::<Rule>().unwrap()].into_iter().collect();
+        rules.deciding_rule(&page, &|_: &str| None, true).map(|rule| rule.action)
+    };
+    for (rule, action) in [
+        ("allow fetch(domain:docs.example)", Some(Action::Allow)),
+        ("allow fetch(domain:Docs.Example)", Some(Action::Allow)),
+        ("deny fetch(domain:DOCS.example)", Some(Action::Deny)),
+        ("ask fetch(domain:*.example)", Some(Action::Ask)),
+        ("allow fetch(domain:*.docs.example)", None),
+        ("allow fetch(domain:docs)", None),
+        ("allow fetch(docs.example)", None),
+        ("allow fetch(https://docs.example/*)", Some(Action::Allow)),
+    ] {
+        assert_eq!(decided(rule), action, "{rule}");
+    }
+}
