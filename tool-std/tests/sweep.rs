@@ -17,10 +17,11 @@ use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
 use tool_sdk::net::{GuardedClient, WebSettings};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{
-    Action, Call, CancellationToken, ElicitationOutcome, ErrorKind, EventKind,
+    Action, Call, CancellationToken, Context, ElicitationOutcome, ErrorKind, EventKind,
     InProcessMemoryStore, Ledger, MemoryHandle, Mode, NoteDraft, Outcome, Pipeline, ProgramFolders,
-    Registry, Rule, ScriptedAnswers, SecretValue, Session, Workspace,
+    Registry, Rule, ScriptedAnswers, SecretValue, Session, ToolError, Workspace,
 };
+use tool_std::web::{SearchHit, SearchProvider, SearchProviders, SearchQuery};
 
 tool_sdk::link!(tool_std);
 
@@ -49,6 +50,19 @@ static PAGE: LazyLock<HttpStub> = LazyLock::new(|| {
         StubReply::Raw(format!("{head}\r\nConnection: close\r\n\r\npage"))
     })
 });
+
+/// A provider of web search without results.
+struct EmptyProvider;
+
+impl SearchProvider for EmptyProvider {
+    fn name(&self) -> &'static str {
+        "empty"
+    }
+
+    async fn search(&self, _: &SearchQuery, _: &Context) -> Result<Vec<SearchHit>, ToolError> {
+        Ok(Vec::new())
+    }
+}
 
 /// Settings with which the tools reach this machine.
 fn web_settings() -> WebSettings {
@@ -111,6 +125,7 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("tool_search", json!({ "query": "file" })),
         ("update_plan", json!({ "plan": [{ "step": "read", "status": "pending" }] })),
         ("web_fetch", json!({ "url": PAGE.url() })),
+        ("web_search", json!({ "query": "page" })),
         ("write_file", json!({ "path": "b.txt", "content": "text" })),
         ("write_stdin", json!({ "session_id": process, "chars": "x\n", "wait_for": "x" })),
     ]);
@@ -154,6 +169,7 @@ impl SweepHost {
             .with_service(memory_with_note())
             .with_service(program_folders)
             .with_service(GuardedClient::new(web_settings()))
+            .with_service(SearchProviders::default().with_provider(EmptyProvider))
             .with_inquiry_handler(Arc::new(ScriptedAnswers::new([ElicitationOutcome::Declined])));
         let value = SecretValue::new("swept");
         session.secrets().set_for_session(&session, "SWEPT", value, false).unwrap();
