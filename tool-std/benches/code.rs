@@ -3,6 +3,7 @@
 //!
 //! The first run writes about 21 MB below the target folder.
 
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails should stop")]
 
 use std::fmt::Write as _;

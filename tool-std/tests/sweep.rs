@@ -243,7 +243,7 @@ fn swept_calls(process: u32) -> BTreeMap<String, Value> {
 }
 
 fn kind(outcome: &Outcome) -> Option<ErrorKind> {
-    outcome.result.as_ref().err().map(tool_sdk::ToolError::kind)
+    outcome.result.as_ref().err().map(ToolError::kind)
 }
 
 // F175: success.
