@@ -62,7 +62,7 @@
 //! # Features
 //!
 //! `macros` and `linked` are enabled by default. Each other feature adds one part and its
-//! dependencies: `agent` model clients and the agent loop, `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `frontmatter` that of Markdown files, `hooks`
+//! dependencies: `acp` that agent in editors, `agent` model clients and the agent loop, `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `frontmatter` that of Markdown files, `hooks`
 //! commands as hooks, `http` a server with REST and OpenAPI, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
 //! same without a server over HTTP, `net` the guarded HTTP client, `otel` fields
 //! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `store` state on SQLite, `testing`

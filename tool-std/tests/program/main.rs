@@ -188,7 +188,7 @@ fn calls_are_made_for_an_agent_and_a_model() {
     assert_eq!(hidden.status.code(), Some(2), "{}", err(&hidden));
     let unknown = run(&["check", "list_dir", "--agent", "raeder"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(err(&unknown).contains("the agents are reader"), "{}", err(&unknown));
+    assert!(err(&unknown).contains("explore, plan, reader"), "{}", err(&unknown));
     // Models of one family get `apply_patch` in place of `edit_file`.
     let hidden = run(&[
         "call",

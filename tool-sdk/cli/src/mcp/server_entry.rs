@@ -159,7 +159,8 @@ impl ServerEntry {
 /// Returns the name of a server of a client with the characters that names of servers may have.
 #[cfg(feature = "acp")]
 fn plain_server_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
+    let plain =
+        |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '-' };
     name.trim().chars().map(plain).collect()
 }
 
@@ -454,7 +455,7 @@ mod tests {
         let env = [("TOKEN".to_owned(), "a${HOME}".to_owned())];
         let args = ["${HOME}".to_owned()];
         let entry = ServerEntry::for_command("My server", "run", &args, env).unwrap();
-        assert_eq!(entry.name, "My-server");
+        assert_eq!(entry.name, "my-server");
         assert_eq!(entry.needed_variables(), Vec::<String>::new());
         let transport = entry.build_config(&ServerFolders::default(), |_| None).unwrap();
         assert_eq!(transport.transport().identity()["args"], serde_json::json!(["${HOME}"]));
