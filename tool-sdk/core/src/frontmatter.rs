@@ -156,11 +156,13 @@ fn quote_values(head: &str) -> String {
             }
             Some((key, value)) if !is_yaml(line.trim_start()) => {
                 // A plain value goes on in the lines that are indented more.
-                let mut value = value.to_owned();
+                let (mut value, mut joined) = (value.to_owned(), String::new());
                 while let Some(more) = lines.next_if(|more| indent_of(more) > indent) {
                     let _ = write!(value, " {}", more.trim());
+                    // Keeps the numbers of the lines behind.
+                    joined.push('\n');
                 }
-                let _ = writeln!(quoted, "{key}: {}", serde_json::Value::from(value));
+                let _ = writeln!(quoted, "{key}: {}{joined}", serde_json::Value::from(value));
             }
             _ => {
                 let _ = writeln!(quoted, "{line}");

@@ -1,5 +1,5 @@
-//! The folders that the user trusts: what a project brings for models, such as agents, skills and
-//! plugins, counts only in a trusted folder.
+//! The folders that the user trusts: what a project brings for models, such as agents and
+//! skills, counts only in a trusted folder.
 //!
 //! The file `trusted-folders.json` in the state folder names each folder by its path and its
 //! identity, so another checkout that is put in its place is not trusted.
@@ -25,8 +25,8 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// The folders that the user trusts, in one file of the state folder.
 ///
-/// What a project brings for models, such as agents, skills and plugins, is read only in a trusted
-/// folder: who clones a repository has not read it. Trust holds for this folder, not for those
+/// What a project brings for models, such as agents and skills, is read only in a trusted
+/// folder: a user who clones a repository has not read its files. Trust holds for this folder, not for those
 /// below it, and ends when the folder is replaced by another one. It never allows a call: rules,
 /// modes and approvals decide about calls in a trusted folder, too.
 ///

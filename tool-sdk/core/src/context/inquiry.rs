@@ -180,6 +180,13 @@ impl Session {
         lent.is_some_and(|lent| lent.0.supports(InquiryKind::Form) && lent.0.supports_secrets())
     }
 
+    /// Returns the handler that answers the inquiries of tools.
+    #[must_use]
+    pub fn inquiry_handler(&self) -> Option<Arc<dyn InquiryHandler>> {
+        let lent = self.services().get::<InquiryService>()?;
+        Some(Arc::clone(&lent.0))
+    }
+
     /// Asks the caller all inquiries at once, each under its name. Returns the answers in the
     /// same order, as the Model Context Protocol defines them.
     ///
