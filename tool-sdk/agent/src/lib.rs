@@ -3,6 +3,7 @@
 //! ```text
 //! model          the port to language models, and clients for the providers' APIs
 //! transcript     the conversation
+//! sampling       the model answers what tools and foreign servers ask it
 //! spending       what an agent may spend, and the agents below it
 //! agents         agents as files: name, prompt, model, tools, rules, limits
 //! subagents      agents that other agents start
@@ -20,6 +21,7 @@ extern crate tool_sdk_core as tool_sdk;
 mod agent_loop;
 mod agents;
 mod model;
+mod sampling;
 mod spending;
 mod subagents;
 mod transcript;
@@ -33,11 +35,13 @@ pub use self::agents::{
     AgentCatalog, AgentDefinition, AgentFolders, AgentOrigin, AgentUsage, InvalidAgentFile,
 };
 pub use self::model::{
-    ApiKey, ApiKeyError, InvalidEndpoint, ModelClient, ModelError, ModelErrorKind, ModelEvent,
-    ModelRequest, ProviderClient, ReasoningEffort, RetryPolicy, ScriptedModel, ToolChoice,
+    ApiKey, ApiKeyError, InvalidEndpoint, InvalidReasoningEffort, ModelClient, ModelError,
+    ModelErrorKind, ModelEvent, ModelRequest, ProviderClient, ReasoningEffort, RetryPolicy,
+    ScriptedModel, ToolChoice,
 };
+pub use self::sampling::SamplingHandler;
 pub use self::spending::{ModelPrice, SpendingBudget, SpendingLimit, SpendingLimits, SpentAmounts};
 pub use self::subagents::{
-    SubagentLimits, SubagentModel, SubagentReport, SubagentStatus, Subagents,
+    SubagentLimits, SubagentModel, SubagentReport, SubagentService, SubagentStatus,
 };
 pub use self::transcript::{Transcript, TranscriptEntry, TranscriptSummary};

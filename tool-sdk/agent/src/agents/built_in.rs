@@ -25,8 +25,8 @@ pub(super) fn built_in_agents() -> [AgentDefinition; 3] {
             AgentProfile::new("explore").mode(Mode::Explore),
             "Searches and reads to answer a question about the project; changes nothing",
             "Answer the question by searching and reading. Begin broadly, then look at what matters. \
-             Name each place as `path:line`. Say what you did not find. Your answer is all that the \
-             one who asked will see.",
+             Name each place as `path:line`. Say what you did not find. The agent or user who asked \
+             sees only your answer.",
         ),
     ]
 }

@@ -89,6 +89,9 @@ impl AgentCatalog {
         }
         match self.agents.binary_search_by(|known| known.name().cmp(agent.name())) {
             Ok(at) => {
+                if is_of_project {
+                    agent.keep_limits_of(&self.agents[at]);
+                }
                 let mut known = std::mem::replace(&mut self.agents[at], agent);
                 if is_of_project {
                     let name = format!("{} ({})", known.name(), known.origin.as_str());
@@ -220,9 +223,15 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write(home.join(".agents/plan.md"), "---\ndescription: of the user\nmode: strict\n---\n");
+        write(
+            home.join(".agents/plan.md"),
+            "---\ndescription: of the user\nmode: strict\nmodel: a/b\nlimits: { turns: 3, calls: 9 }\n---\n",
+        );
         write(home.join(".agents/mine.md"), "---\ndescription: mine\nrules: [allow x]\n---\n");
-        write(project.join(".agents/plan.md"), "---\ndescription: of the project\n---\n");
+        write(
+            project.join(".agents/plan.md"),
+            "---\ndescription: of the project\nmodel: c/d\nlimits: { turns: 5 }\n---\n",
+        );
         write(project.join(".claude/agents/plan.md"), "---\ndescription: hidden\n---\n");
         write(project.join(".claude/agents/other.md"), "---\ndescription: other\n---\n");
         write(project.join(".agents/README.md"), "# Agents\n");
@@ -238,6 +247,8 @@ mod tests {
         let plan = catalog.get("plan").unwrap();
         assert_eq!((&*plan.description, plan.profile.only_tightens), ("of the project", true));
         assert_eq!(plan.profile.replaced_agent.as_deref(), Some("plan (user)"));
+        assert_eq!((plan.max_turns, plan.limits.max_calls), (Some(3), Some(9)));
+        assert_eq!(plan.model.as_deref(), Some("a/b"));
         assert!(catalog.get("other").is_some() && catalog.get("bad").is_none());
         let problems = catalog.problems().join("\n");
         assert!(problems.contains("bad.md: `description` is missing"), "{problems}");

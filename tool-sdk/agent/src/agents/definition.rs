@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tool_sdk_core::{AgentProfile, IntoTools, RegistryError, Tool, ToolAudience, Toolset};
 
@@ -48,7 +49,7 @@ pub struct AgentDefinition {
     tools: Vec<Arc<dyn Tool>>,
 }
 
-/// Who starts an agent.
+/// Which callers may start an agent: users, other agents, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentUsage {
@@ -209,6 +210,23 @@ impl AgentDefinition {
         self
     }
 
+    /// Makes the limits at least as strict as those of the agent that this one replaces, and keeps the
+    /// model that was chosen for it.
+    pub(super) fn keep_limits_of(&mut self, replaced: &Self) {
+        let (own, other) = (&mut self.limits, &replaced.limits);
+        own.max_tokens = smaller(own.max_tokens, other.max_tokens, u64::min);
+        own.max_cost = smaller(own.max_cost, other.max_cost, f64::min);
+        own.max_calls = smaller(own.max_calls, other.max_calls, u64::min);
+        own.max_duration = smaller(own.max_duration, other.max_duration, Duration::min);
+        self.max_turns = smaller(self.max_turns, replaced.max_turns, u32::min);
+        if let Some(model) = &replaced.model {
+            if self.model.as_ref().is_some_and(|own| own != model) {
+                self.notes.push(format!("the agent that it replaces has the model `{model}`"));
+            }
+            self.model = Some(model.clone());
+        }
+    }
+
     /// Adds the profile and the tools of the agent to a toolset.
     pub(super) fn add_to(&self, toolset: Toolset) -> Result<Toolset, RegistryError> {
         let toolset = toolset.with_agent(self.profile.clone());
@@ -217,4 +235,9 @@ impl AgentDefinition {
         }
         Ok(toolset)
     }
+}
+
+/// Returns the stricter of two limits, of which one or both may be missing.
+fn smaller<T>(one: Option<T>, other: Option<T>, min: fn(T, T) -> T) -> Option<T> {
+    one.into_iter().chain(other).reduce(min)
 }

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 use tool_sdk_core::{AgentProfile, Frontmatter, InvalidFrontmatter, Mode, Rule, RuleScope};
 
 use super::definition::{AgentDefinition, AgentUsage};
-use crate::model::ReasoningEffort;
 
 /// A file that defines no agent.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +28,7 @@ pub enum InvalidAgentFile {
         /// What is wrong, or what must be there.
         reason: String,
     },
-    /// The description is missing, without which no one knows when to use the agent.
+    /// The description is missing; models and users need it to choose the agent.
     #[error("`description` is missing: one line that says when to use the agent")]
     NoDescription,
     /// The file is too large, or cannot be read.
@@ -127,7 +126,7 @@ impl AgentFields {
 /// The limits in the own format.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct FileLimits {
+struct AgentFileLimits {
     turns: Option<u32>,
     tokens: Option<u64>,
     cost: Option<f64>,
@@ -152,14 +151,9 @@ fn read_own_fields(
         Some("subagent") => AgentUsage::Subagent,
         Some(_) => return Err(wrong_field("usage", "must be any, primary or subagent")),
     };
-    agent.reasoning_effort = match fields.take::<String>("reasoning")?.as_deref() {
-        None => None,
-        Some("low") => Some(ReasoningEffort::Low),
-        Some("medium") => Some(ReasoningEffort::Medium),
-        Some("high") => Some(ReasoningEffort::High),
-        Some(_) => return Err(wrong_field("reasoning", "must be low, medium or high")),
-    };
-    let limits: FileLimits = fields.take("limits")?.unwrap_or_default();
+    let effort = fields.take::<String>("reasoning")?.map(|effort| effort.parse()).transpose();
+    agent.reasoning_effort = effort.map_err(|error| wrong_field("reasoning", error))?;
+    let limits: AgentFileLimits = fields.take("limits")?.unwrap_or_default();
     agent.max_turns = limits.turns;
     agent.limits.max_tokens = limits.tokens;
     agent.limits.max_cost = limits.cost;

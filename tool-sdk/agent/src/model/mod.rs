@@ -144,6 +144,21 @@ impl ReasoningEffort {
     }
 }
 
+impl std::str::FromStr for ReasoningEffort {
+    type Err = InvalidReasoningEffort;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Low, Self::Medium, Self::High];
+        all.into_iter().find(|effort| effort.as_str() == text).ok_or(InvalidReasoningEffort)
+    }
+}
+
+/// A text is no [`ReasoningEffort`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be low, medium or high")]
+#[non_exhaustive]
+pub struct InvalidReasoningEffort;
+
 /// What happens while a model responds.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -42,7 +42,7 @@ type ModelChooser = dyn Fn(Option<&str>) -> Result<SubagentModel, ToolError> + S
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::agent::{AgentCatalog, ScriptedModel, SubagentModel, Subagents};
+/// use tool_sdk::agent::{AgentCatalog, ScriptedModel, SubagentModel, SubagentService};
 /// use tool_sdk::{Context, Pipeline, Registry, Session, ToolError, tool, tools};
 ///
 /// /// Ask another agent.
@@ -52,13 +52,13 @@ type ModelChooser = dyn Fn(Option<&str>) -> Result<SubagentModel, ToolError> + S
 ///     question: String,
 ///     cx: &Context,
 /// ) -> Result<String, ToolError> {
-///     let subagents = cx.session().extension::<Option<Subagents>>().expect("the host has agents");
+///     let subagents = cx.session().extension::<Option<SubagentService>>().expect("the host has agents");
 ///     Ok(subagents.delegate(cx, "explore", &question).await?.answer)
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 /// let pipeline = Pipeline::new(Registry::builder().add(tools![ask]).build()?);
-/// let subagents = Subagents::new(pipeline.clone(), AgentCatalog::built_in(), |_| {
+/// let subagents = SubagentService::new(pipeline.clone(), AgentCatalog::built_in(), |_| {
 ///     Ok(SubagentModel::new(ScriptedModel::new().says("In `src/main.rs`.")))
 /// });
 /// let session = Session::new("s").with_service(Some(subagents));
@@ -71,7 +71,7 @@ type ModelChooser = dyn Fn(Option<&str>) -> Result<SubagentModel, ToolError> + S
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Subagents(Arc<SubagentsInner>);
+pub struct SubagentService(Arc<SubagentsInner>);
 
 struct SubagentsInner {
     pipeline: Pipeline,
@@ -90,16 +90,16 @@ struct SubagentPosition {
     budget: SpendingBudget,
 }
 
-impl fmt::Debug for Subagents {
+impl fmt::Debug for SubagentService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subagents")
+        f.debug_struct("SubagentService")
             .field("catalog", &self.0.catalog)
             .field("limits", &self.0.limits)
             .finish_non_exhaustive()
     }
 }
 
-impl Subagents {
+impl SubagentService {
     /// Creates the service. `choose_model` returns the model for the name in an agent's definition.
     #[must_use]
     pub fn new(
@@ -182,14 +182,22 @@ impl Subagents {
     ///
     /// # Errors
     ///
-    /// As [`delegate`](Self::delegate); also `conflict` while the agent still works.
+    /// As [`delegate`](Self::delegate); also `invalid_args` when `agent` is not the name of the agent
+    /// with this id, and `conflict` while it still works.
     pub async fn resume(
         &self,
         cx: &Context,
+        agent: &str,
         id: &str,
         task: &str,
     ) -> Result<SubagentReport, ToolError> {
         let record = self.own_record(cx, id)?;
+        // Rules about agents judge the name that the call has.
+        let name = record.definition().name();
+        if name != agent {
+            let message = format!("must be `{name}`, the agent of `{id}`");
+            return Err(ToolError::invalid("agent", message));
+        }
         self.restart(cx, &record, task, &cx.session().cancel_token().child_token())?;
         self.finish_in_call(cx, &record).await
     }
@@ -246,8 +254,7 @@ impl Subagents {
             }
         };
         tokio::select! {
-            () = all_ended => {}
-            () = tokio::time::sleep(timeout) => {}
+            _ = tokio::time::timeout(timeout, all_ended) => {}
             () = cx.cancelled() => return Err(ToolError::aborted("the call was cancelled")),
         }
         Ok(records.iter().map(|record| record.report()).collect())
@@ -265,6 +272,13 @@ impl Subagents {
         self.forget_below(record.session_id());
         self.records().retain(|known| known.id() != record.id());
         Ok(record.report())
+    }
+
+    /// Ends all agents, and forgets them, as when the conversation is over.
+    pub fn forget_all(&self) {
+        for record in self.records().drain(..) {
+            record.cancel();
+        }
     }
 
     /// Returns the agents that the caller started, the oldest first.
@@ -320,7 +334,13 @@ impl Subagents {
             let mut records = self.records();
             self.check_count(&records)?;
             let number = records.iter().map(|known| known.number()).max().unwrap_or(0) + 1;
-            let record = Arc::new(SubagentRecord::new(number, definition, cx.session(), task));
+            let record = Arc::new(SubagentRecord::new(
+                number,
+                definition,
+                cx.session(),
+                task,
+                token.clone(),
+            ));
             records.push(Arc::clone(&record));
             record
         };
@@ -340,7 +360,7 @@ impl Subagents {
         {
             let records = self.records();
             self.check_running(&records)?;
-            record.begin_again(task)?;
+            record.begin_again(task, token.clone())?;
         }
         self.run_in_task(cx.session(), record, &position, model, token);
         Ok(())

@@ -23,7 +23,7 @@ use crate::spending::ModelPrice;
 #[derive(Clone)]
 pub struct SubagentModel {
     client: Arc<dyn DynModelClient>,
-    pub(super) price: Option<ModelPrice>,
+    pub(crate) price: Option<ModelPrice>,
     pub(super) compaction: Option<CompactionPolicy>,
 }
 

@@ -75,6 +75,7 @@ impl SubagentRecord {
         definition: AgentDefinition,
         parent: &Session,
         task: &str,
+        token: CancellationToken,
     ) -> Self {
         let id = format!("{}-{number}", definition.name());
         let report = SubagentReport {
@@ -88,11 +89,7 @@ impl SubagentRecord {
             tokens: 0,
             cost: 0.0,
         };
-        let state = RecordState {
-            transcript: Transcript::from_user(task),
-            report,
-            token: CancellationToken::new(),
-        };
+        let state = RecordState { transcript: Transcript::from_user(task), report, token };
         Self {
             session_id: format!("{}/{id}", parent.id()),
             parent_session: parent.id().to_owned(),
@@ -166,12 +163,17 @@ impl SubagentRecord {
     }
 
     /// Lets an agent that has ended go on with another task.
-    pub(super) fn begin_again(&self, task: &str) -> Result<(), ToolError> {
+    pub(super) fn begin_again(
+        &self,
+        task: &str,
+        token: CancellationToken,
+    ) -> Result<(), ToolError> {
         let mut state = self.state();
         if self.is_running() {
             return Err(ToolError::conflict(format_args!("the agent `{}` still works", self.id))
                 .hint("wait for it, or send it a message"));
         }
+        state.token = token;
         state.transcript.push_user(task, Vec::new());
         task.clone_into(&mut state.report.task);
         state.report.status = SubagentStatus::Running;
@@ -179,11 +181,9 @@ impl SubagentRecord {
         Ok(())
     }
 
-    /// Takes the conversation for a run that `token` cancels.
-    pub(super) fn take_transcript(&self, token: &CancellationToken) -> Transcript {
-        let mut state = self.state();
-        state.token = token.clone();
-        std::mem::take(&mut state.transcript)
+    /// Takes the conversation for a run.
+    pub(super) fn take_transcript(&self) -> Transcript {
+        std::mem::take(&mut self.state().transcript)
     }
 
     /// Records the end of a run. Returns the conversation when a message waits, so that the agent has

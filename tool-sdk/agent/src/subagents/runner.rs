@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tool_sdk_core::Session;
 
 use super::record::SubagentRecord;
-use super::{SubagentModel, SubagentPosition, Subagents};
+use super::{SubagentModel, SubagentPosition, SubagentService};
 use crate::agent_loop::AgentLoop;
 
 /// What every agent is told that another one started.
@@ -23,7 +23,7 @@ impl Drop for RunGuard {
     }
 }
 
-impl Subagents {
+impl SubagentService {
     /// Runs the agent in a task of its own, until it has answered or `token` is cancelled.
     pub(super) fn run_in_task(
         &self,
@@ -43,7 +43,7 @@ impl Subagents {
             .limited_by(parent)
             .with_service(Some(own));
         let agent = self.build_agent(record, model).with_budget(budget);
-        let mut transcript = record.take_transcript(token);
+        let mut transcript = record.take_transcript();
         let (record, token, subagents) = (Arc::clone(record), token.clone(), self.clone());
         tokio::spawn(async move {
             let guard = RunGuard(Arc::clone(&record));

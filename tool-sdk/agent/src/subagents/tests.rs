@@ -32,15 +32,15 @@ async fn hang(cx: &Context) -> String {
 
 fn pipeline() -> Pipeline {
     let toolset = Toolset::new(Registry::builder().add(tools![note, hang]).build().unwrap());
-    Subagents::add_tools_to(&toolset).unwrap();
+    SubagentService::add_tools_to(&toolset).unwrap();
     Pipeline::new(AgentCatalog::built_in().add_to(toolset).unwrap())
 }
 
 fn subagents(
     pipeline: &Pipeline,
     model: impl Fn() -> ScriptedModel + Send + Sync + 'static,
-) -> Subagents {
-    Subagents::new(pipeline.clone(), AgentCatalog::built_in(), move |_| {
+) -> SubagentService {
+    SubagentService::new(pipeline.clone(), AgentCatalog::built_in(), move |_| {
         Ok(SubagentModel::new(model()))
     })
 }
@@ -69,6 +69,9 @@ async fn a_task_is_delegated_and_continued() {
     let other = session.clone().with_id("other");
     let foreign = call(&pipeline, &other, "delegate", task).await;
     assert!(foreign.text().contains("you started no agent `explore-1`"), "{}", foreign.text());
+    let wrong = json!({ "agent": "build", "task": "And?", "resume_id": "explore-1" });
+    let wrong = call(&pipeline, &session, "delegate", wrong).await;
+    assert!(wrong.text().contains("must be `explore`"), "{}", wrong.text());
     let unknown = json!({ "agent": "nobody", "task": "x" });
     let unknown = call(&pipeline, &session, "delegate", unknown).await;
     assert!(unknown.text().contains("* `explore`: "), "{}", unknown.text());
@@ -87,7 +90,7 @@ async fn a_child_is_denied_what_its_parent_is_denied() {
         let session = session.clone().with_id(rule).with_rules(allow(rule));
         let task = json!({ "agent": "build", "task": "Note x." });
         call(&pipeline, &session, "delegate", task).await.result.unwrap();
-        let subagents = session.extension::<Option<Subagents>>().unwrap();
+        let subagents = session.extension::<Option<SubagentService>>().unwrap();
         let record = subagents.records().last().cloned().unwrap();
         let conversation = format!("{:?}", record.transcript_for_test().entries);
         assert!(conversation.contains(expected), "{rule}: {conversation}");
@@ -129,7 +132,7 @@ async fn twenty_agents_run_at_once_and_end_together() {
     let listed = call(&pipeline, &session, "list_agents", json!({})).await;
     assert_eq!(listed.text().matches(" works (").count(), 20, "{}", listed.text());
     token.cancel();
-    let subagents = session.extension::<Option<Subagents>>().unwrap();
+    let subagents = session.extension::<Option<SubagentService>>().unwrap();
     let records = subagents.records().clone();
     for record in records {
         record.ended().await;
@@ -211,7 +214,7 @@ async fn depth_and_budget_are_limited_for_the_whole_tree() {
     let budget = SpendingBudget::new(limits);
     let started = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&started);
-    let service = Subagents::new(pipeline.clone(), AgentCatalog::built_in(), move |_| {
+    let service = SubagentService::new(pipeline.clone(), AgentCatalog::built_in(), move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(SubagentModel::new(DelegatingModel))
     });

@@ -7,9 +7,9 @@ use tool_sdk_core::{
     Context, IntoTools, Output, RegistryError, Resource, Tool, ToolError, Toolset, tool, tools,
 };
 
-use super::{SubagentReport, SubagentStatus, Subagents};
+use super::{SubagentReport, SubagentService, SubagentStatus};
 
-impl Subagents {
+impl SubagentService {
     /// Returns the tools `delegate`, `spawn_agent`, `send_to_agent`, `wait_for_agents`, `close_agent`
     /// and `list_agents`.
     ///
@@ -66,9 +66,9 @@ async fn delegate(
     resume_id: Option<&str>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let subagents = Subagents::from_context(cx)?;
+    let subagents = SubagentService::from_context(cx)?;
     let report = match resume_id {
-        Some(id) => subagents.resume(cx, id, task).await?,
+        Some(id) => subagents.resume(cx, agent, id, task).await?,
         None => subagents.delegate(cx, agent, task).await?,
     };
     let text = format!("{}\n\n({} made {} calls.)", report.answer, report.id, report.calls);
@@ -96,7 +96,7 @@ async fn spawn_agent(
     task: &str,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let report = Subagents::from_context(cx)?.spawn(cx, agent, task)?;
+    let report = SubagentService::from_context(cx)?.spawn(cx, agent, task)?;
     Ok(Output::text(format!("The agent {} works.", report.id)).structured(json!(report)))
 }
 
@@ -108,7 +108,7 @@ async fn spawn_agent(
     open_world,
     register = false,
     category = "agents",
-    approval(required = |_, _| false),
+    approval(required = |_, _| false, resources = |call, _| vec![Resource::new(agent_of(&call.id))]),
     display(name = "Message to agent", primary = message, show(id, message), summary = "To {id}: {message}"),
     example = r#"{"id": "build-2", "message": "Leave the integration tests out."}"#
 )]
@@ -121,7 +121,7 @@ async fn send_to_agent(
     message: &str,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let report = Subagents::from_context(cx)?.send(cx, id, message)?;
+    let report = SubagentService::from_context(cx)?.send(cx, id, message)?;
     Ok(Output::text(format!("The agent {} has the message.", report.id)).structured(json!(report)))
 }
 
@@ -145,7 +145,7 @@ async fn wait_for_agents(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let timeout = Duration::from_secs(timeout_seconds);
-    let reports = Subagents::from_context(cx)?.wait(cx, &ids, timeout).await?;
+    let reports = SubagentService::from_context(cx)?.wait(cx, &ids, timeout).await?;
     Ok(format_reports(&reports))
 }
 
@@ -166,7 +166,7 @@ async fn close_agent(
     id: &str,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let report = Subagents::from_context(cx)?.close(cx, id).await?;
+    let report = SubagentService::from_context(cx)?.close(cx, id).await?;
     Ok(format_reports(&[report]))
 }
 
@@ -180,7 +180,7 @@ async fn close_agent(
     example = "{}"
 )]
 async fn list_agents(cx: &Context) -> Result<Output, ToolError> {
-    let subagents = Subagents::from_context(cx)?;
+    let subagents = SubagentService::from_context(cx)?;
     let started = subagents.list(cx);
     let mut text = format!("Agents that can be started:\n{}", subagents.describe_agents());
     if !started.is_empty() {
@@ -194,6 +194,11 @@ async fn list_agents(cx: &Context) -> Result<Output, ToolError> {
         .map(|agent| json!({ "name": agent.name(), "description": agent.description }))
         .collect();
     Ok(Output::text(text).structured(json!({ "agents": agents, "started": started })))
+}
+
+/// Returns the name of the agent with this id, such as `build` for `build-2`.
+fn agent_of(id: &str) -> String {
+    id.rsplit_once('-').map_or(id, |(agent, _)| agent).to_owned()
 }
 
 fn format_reports(reports: &[SubagentReport]) -> Output {
