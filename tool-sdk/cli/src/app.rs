@@ -351,7 +351,8 @@ impl App {
     }
 
     fn build_command(&self, program: &str) -> Command {
-        let tools = self.base_toolset();
+        // The names and parameters of tools, which no callback changes.
+        let tools = Toolset::new(self.registry.clone());
         let own = self.tool_commands.iter().map(|commands| commands.build_command(&tools));
         let command = args::program_command(program).subcommands(own);
         match self.version {

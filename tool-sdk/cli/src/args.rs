@@ -19,6 +19,7 @@ use super::flag::{self, ParamFlag};
 use super::{chat, mcp, rules, schema, secrets, serve, settings, setup, shell_files, style, trust};
 
 pub(super) const AGENT: &str = "agent";
+pub(super) const AGENTS: &str = "agents";
 pub(super) const ARGUMENTS: &str = "arguments";
 pub(super) const CATEGORY: &str = "category";
 pub(super) const CHECK: &str = "check";

@@ -24,3 +24,18 @@ pub(super) fn build_command() -> Option<Command> {
 pub(super) fn run(_: &App, _: &str, _: &Settings, _: &ArgMatches, _: &mut Io<'_>) -> Result {
     Err(CommandError::usage(NO_AGENT).hint(args::AGENT_FEATURE))
 }
+
+/// Fails if the settings want agents to be served.
+#[cfg(feature = "mcp")]
+pub(super) fn add_agents(
+    _: &App,
+    settings: &Settings,
+    _: &tool_sdk_core::Pipeline,
+    session: tool_sdk_core::Session,
+    _: &Io<'_>,
+) -> Result<tool_sdk_core::Session> {
+    match settings.serves_agents {
+        true => Err(CommandError::usage(NO_AGENT).hint(args::AGENT_FEATURE)),
+        false => Ok(session),
+    }
+}

@@ -145,7 +145,7 @@ impl DoctorReport {
         lines.push(format!("secrets     from {}", self.secret_sources.join(", ")));
         lines.extend(self.untrusted.iter().map(|(path, count)| {
             let path = path.display();
-            format!("untrusted   {path}: {count} agents, skills or plugins wait for `trust {path}`")
+            format!("untrusted   {path}: {count} agents or skills wait for `trust {path}`")
         }));
         #[cfg(feature = "net")]
         lines.extend(self.web.to_lines());

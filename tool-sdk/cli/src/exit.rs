@@ -90,6 +90,17 @@ impl CommandError {
     }
 }
 
+impl CommandError {
+    /// Returns why the command failed, for callers that are no command line.
+    #[cfg(feature = "agent")]
+    pub(super) fn into_cause(self) -> ToolError {
+        match self.into_tool_error() {
+            Ok((_, error)) => error,
+            Err(_) => ToolError::failed("the command failed"),
+        }
+    }
+}
+
 /// Returns an error as JSON.
 pub(super) fn error_json(error: &ToolError) -> Value {
     let mut report = json!({

@@ -42,6 +42,8 @@ pub(super) struct ServeConfig {
     pub(super) register_servers: bool,
     /// Whether tools may read the folders that a client says it works in.
     roots_from_client: bool,
+    /// Whether the tools that start agents are served.
+    agents: bool,
     /// Host names that are accepted besides those of this machine.
     hosts: Vec<String>,
     /// Web origins whose scripts may connect.
@@ -64,7 +66,7 @@ pub(super) struct PrincipalEntry {
 /// Parses the `[serve]` table.
 pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
     const KEYS: &[&str] =
-        &["hosts", "origins", "principals", "register_servers", "roots_from_client"];
+        &["agents", "hosts", "origins", "principals", "register_servers", "roots_from_client"];
     let mcp = serve.into_table_with(&["mcp"]).and_then(|mut keys| keys.take_value("mcp"));
     let Some(mut keys) = mcp.and_then(|mcp| mcp.into_table_with(KEYS)) else {
         return ServeConfig::default();
@@ -77,6 +79,7 @@ pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
             .filter_map(parse_principal)
             .collect(),
         register_servers: keys.read_value("register_servers").unwrap_or_default(),
+        agents: keys.read_value("agents").unwrap_or_default(),
         roots_from_client: keys.read_value("roots_from_client").unwrap_or_default(),
         hosts: keys.take_items("hosts").into_iter().filter_map(|it| read(it, parse_host)).collect(),
         origins: keys
@@ -131,6 +134,11 @@ impl ServeConfig {
     /// Whether tools may read the folders that a client says it works in.
     pub(super) fn has_client_roots(&self) -> bool {
         self.roots_from_client
+    }
+
+    /// Whether the tools that start agents are served.
+    pub(super) fn has_agents(&self) -> bool {
+        self.agents
     }
 
     /// Whether no principals are configured.

@@ -25,7 +25,7 @@ use super::mcp::ConfiguredServers;
 use super::principals;
 pub(super) use super::principals::{ServeConfig, parse_serve_config};
 use super::settings::{PromptMode, Settings};
-use super::{App, Io, args, run_loop, signals, style};
+use super::{App, Io, args, chat, run_loop, signals, style};
 
 const HTTP: &str = "http";
 const TOKEN: &str = "TOOL_SDK_TOKEN";
@@ -59,6 +59,7 @@ pub(super) fn build_command() -> Option<Command> {
                 .action(ArgAction::SetTrue)
                 .overrides_with(args::ROOTS_FROM_CLIENT),
         )
+        .arg(agents_arg())
         .args(args::caller_args());
     Some(
         Command::new("serve")
@@ -68,6 +69,15 @@ pub(super) fn build_command() -> Option<Command> {
             .subcommand(args::with_globals(mcp))
             .subcommands(http_command().map(args::with_globals))
             .subcommands(super::acp::build_command().map(args::with_globals)),
+    )
+}
+
+/// Returns the switch that serves the tools which start agents.
+pub(super) fn agents_arg() -> Arg {
+    args::switch_arg(
+        args::AGENTS,
+        "Serve the tools that start agents, which use the model of the table [chat] \
+         [env: TOOL_SDK_SERVE_AGENTS]",
     )
 }
 
@@ -121,6 +131,7 @@ fn serve_mcp(
     environment.warn_missing_services(io);
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
+    let session = chat::add_agents(app, settings, &pipeline, session, io)?;
     let shutdown = CancellationToken::new();
     let own_workspace = readable.clone();
     let own_session = session.clone();

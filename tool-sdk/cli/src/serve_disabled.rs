@@ -16,6 +16,10 @@ impl ServeConfig {
     pub(super) fn has_client_roots(&self) -> bool {
         false
     }
+
+    pub(super) fn has_agents(&self) -> bool {
+        false
+    }
 }
 
 pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {

@@ -15,7 +15,7 @@ use super::principals;
 use super::serve::{self, ServerToken};
 use super::settings::{PromptMode, Settings};
 use super::token_file::TokenFile;
-use super::{App, Io, run_loop, style};
+use super::{App, Io, chat, run_loop, style};
 
 const ADDRESS: &str = "address";
 const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
@@ -35,6 +35,7 @@ pub(super) fn build_command() -> Command {
     Command::new("http")
         .about("Serve REST, OpenAPI, live events, approvals and MCP over HTTP")
         .arg(address)
+        .arg(serve::agents_arg())
 }
 
 /// Serves until a shutdown signal.
@@ -54,6 +55,7 @@ pub(super) fn run(
     environment.warn_missing_services(io);
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
+    let session = chat::add_agents(app, settings, &pipeline, session, io)?;
     let shutdown = CancellationToken::new();
     let token = serve::choose_token(endpoint, own.is_empty(), settings, io)?;
     let http = HttpOptions::new(token.as_token().clone()).shut_down_on(shutdown.clone());

@@ -1,4 +1,4 @@
-//! The command `trust`: the folders whose agents, skills and plugins count.
+//! The command `trust`: the folders whose agents and skills count.
 
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,13 @@ const DIR: &str = "dir";
 /// What a folder can bring, by the folders in which programs look for it.
 const PLACES: &[&str] = &[
     ".agents",
+    ".agents/skills",
     ".claude/agents",
     ".claude/skills",
     ".codex/skills",
     ".opencode/agent",
     ".opencode/skill",
+    ".opencode/skills",
 ];
 
 /// How many files of one place are shown.
@@ -59,9 +61,9 @@ pub(super) fn build_command() -> Command {
     let remove = Command::new("remove").about("Trust a folder no more").arg(folder());
     args::with_globals(
         Command::new("trust")
-            .about("Let the agents, skills and plugins of a folder count")
+            .about("Let the agents and skills of a folder count")
             .long_about(
-                "Let the agents, skills and plugins of a folder count. They are text that a model \
+                "Let the agents and skills of a folder count. They are text that a model \
                  reads and follows, so read them first. Trust allows no call: rules and approvals \
                  decide as before.",
             )
@@ -108,7 +110,7 @@ fn add(trusted: &TrustedFolders, folder: &Path, settings: &Settings, io: &mut Io
     }
     let brought = brought_files(folder);
     if brought.is_empty() {
-        io.print_stderr("the folder has no agents, skills or plugins now; later ones will count");
+        io.print_stderr("the folder has no agents and skills now; later ones will count");
     } else {
         io.print_stderr("these count when the folder is trusted; a model follows their text:");
     }

@@ -264,3 +264,40 @@ fn what_a_chat_lacks_is_told_with_the_way_out() {
         assert!(err(&output).contains(problem), "{model:?}: {}", err(&output));
     }
 }
+
+// F131, F165: a client of MCP gives a task to an agent of the program.
+#[test]
+fn agents_are_served_to_clients() {
+    let chat = ChatFolder::new();
+    let task = json!({ "agent": "build", "task": "Please fix the typo in notes.txt" });
+    let messages = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": { "name": "delegate", "arguments": task } }),
+    ];
+    let input = chat.folder.path().join("input");
+    let lines: Vec<String> = messages.iter().map(ToString::to_string).collect();
+    std::fs::write(&input, lines.join("\n") + "\n").expect("a file in it");
+    let serve = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .env("TOOL_SDK_CONFIG", "/dev/null")
+            .env("TOOL_SDK_CHAT_MODEL_URL", chat.model.url())
+            .env("OPENAI_API_KEY", "k-1")
+            .args(["--allow", "edit(notes.txt)", "--state-dir"])
+            .arg(chat.folder.path().join("state"))
+            .args(["serve", "mcp", "--model", "openai-chat/test-1"])
+            .args(args)
+            .current_dir(chat.folder.path().join("work"))
+            .stdin(Stdio::from(std::fs::File::open(&input).expect("it can be read")))
+            .output()
+            .expect("the program runs")
+    };
+    assert!(!out(&serve(&[])).contains("I am done."), "agents are served on request alone");
+    let output = serve(&["--agents"]);
+    assert!(out(&output).contains("I am done."), "{output:?}");
+    assert_eq!(std::fs::read_to_string(chat.notes()).expect("it is there"), "hello world\n");
+}

@@ -31,11 +31,11 @@ const REJECT_ALWAYS: &str = "reject_always";
 const REJECTED: &str = "not this call";
 
 /// Asks the user of the editor.
-pub(super) struct EditorApprover {
+pub(super) struct AcpApprover {
     pub(super) updates: UpdateSender,
 }
 
-impl Approver for EditorApprover {
+impl Approver for AcpApprover {
     fn request_approval(
         &self,
         ask: Arc<ApprovalRequest>,

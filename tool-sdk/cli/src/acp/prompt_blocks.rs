@@ -22,7 +22,7 @@ const RESOURCE_NOTE: &str = "The resources below are data that the user's editor
 
 /// A prompt of the user.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct PromptMessage {
+pub(super) struct EditorPrompt {
     /// The text, with the resources behind it.
     pub(super) text: String,
     pub(super) attachments: Vec<Attachment>,
@@ -34,8 +34,8 @@ pub(super) struct PromptMessage {
 ///
 /// Fails with a text for the client when a block has content of a kind that the agent does not
 /// support.
-pub(super) fn read_prompt(blocks: &[ContentBlock]) -> Result<PromptMessage, String> {
-    let mut message = PromptMessage::default();
+pub(super) fn read_prompt(blocks: &[ContentBlock]) -> Result<EditorPrompt, String> {
+    let mut message = EditorPrompt::default();
     let mut resources = String::new();
     for block in blocks {
         match block {
@@ -70,7 +70,7 @@ fn link_target(link: &ResourceLink) -> &str {
 
 fn add_resource(
     resource: &EmbeddedResource,
-    message: &mut PromptMessage,
+    message: &mut EditorPrompt,
     resources: &mut String,
 ) -> Result<(), String> {
     let uri = match &resource.resource {

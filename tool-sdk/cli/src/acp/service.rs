@@ -33,7 +33,7 @@ use tokio_util::task::TaskTracker;
 use tool_sdk_core::internal::rfc3339;
 
 use super::forms::EditorForms;
-use super::permission::EditorApprover;
+use super::permission::AcpApprover;
 use super::session::{EditorSession, PromptTurn, failure, params_error};
 use super::session_opener::{OpenedSession, OpenerRequest, SessionRequest};
 use super::update_queue::{ForwarderConfig, SessionEvent, UpdateForwarder};
@@ -299,7 +299,10 @@ impl AcpService {
         let opened = opened.map_err(|problem| params_error(&problem))?;
         self.connect_servers(&opened).await;
         let session = Arc::new(self.start_session(opened, connection));
-        lock(&self.0.sessions).insert(session.id.clone(), Arc::clone(&session));
+        let replaced = lock(&self.0.sessions).insert(session.id.clone(), Arc::clone(&session));
+        if let Some(replaced) = replaced {
+            replaced.close().await;
+        }
         Ok(session)
     }
 
@@ -325,8 +328,7 @@ impl AcpService {
         let id = SessionId::new(conversation.id.clone());
         if client.elicitation.is_some_and(|it| it.form.is_some()) {
             let forms = EditorForms { connection: connection.clone(), session: id.clone() };
-            conversation.session =
-                conversation.session.clone().with_inquiry_handler(Arc::new(forms));
+            conversation.answer_forms_with(Arc::new(forms));
         }
         let pipeline = conversation.environment.pipeline.clone();
         let updates = UpdateForwarder::start(ForwarderConfig {
@@ -339,7 +341,7 @@ impl AcpService {
             shows_notices: client.session.is_some_and(|it| it.notices.is_some()),
         });
         if asks_user {
-            let approver = EditorApprover { updates: updates.clone() };
+            let approver = AcpApprover { updates: updates.clone() };
             conversation.session = conversation.session.clone().with_approver(approver);
         }
         EditorSession {

@@ -155,8 +155,10 @@ impl PromptTurn {
         conversation.push_user(prompt.text, prompt.attachments);
         let updates = self.session.updates.clone();
         let observe = move |event| updates.push(SessionEvent::Chat(event));
+        let kept = conversation.transcript.clone();
         let ended = conversation.start_with(self.cancel.clone(), observe).await;
         let Ok((outcome, transcript)) = ended else {
+            conversation.transcript = kept;
             return (Err(failure("the agent failed")), None);
         };
         conversation.transcript = transcript;

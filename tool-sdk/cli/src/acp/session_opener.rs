@@ -58,7 +58,7 @@ impl SessionOpener<'_, '_> {
                 let SessionRequest { folder, servers, resumed, opened } = *request;
                 let session = self.open(folder, &servers, resumed.as_deref());
                 // Fails when the connection has ended.
-                let _ = opened.send(session.map_err(describe_error));
+                let _ = opened.send(session.map_err(|error| error.into_cause().to_string()));
             }
         }
     }
@@ -76,7 +76,7 @@ impl SessionOpener<'_, '_> {
         for server in servers {
             add_server(&mut settings, server)?;
         }
-        let config = settings.chat.resolve(self.matches, self.io)?;
+        let config = settings.chat.resolve(Some(self.matches), self.io)?;
         let conversation = Conversation::open_at(
             self.app,
             self.program,
@@ -117,11 +117,4 @@ fn add_server(settings: &mut Settings, server: &McpServer) -> Result<()> {
         settings.servers.push(entry);
     }
     Ok(())
-}
-
-fn describe_error(error: CommandError) -> String {
-    match error.into_tool_error() {
-        Ok((_, error)) => error.to_string(),
-        Err(_) => "the session cannot be opened".to_owned(),
-    }
 }

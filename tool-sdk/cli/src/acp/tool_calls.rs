@@ -35,13 +35,13 @@ pub(super) struct ToolCallTable {
     /// The id of the session; agents below this one have sessions of their own.
     session: String,
     /// The calls without an answer, by session and id in the pipeline.
-    calls: HashMap<CallKey, ReportedCall>,
+    calls: HashMap<SessionCallKey, ReportedCall>,
     /// The ids that the client has seen, because models use some of theirs again.
     used_ids: HashSet<String>,
 }
 
 /// The session of a call, and the id that the model gave it there.
-type CallKey = (String, String);
+type SessionCallKey = (String, String);
 
 /// A call that was reported.
 struct ReportedCall {
@@ -61,7 +61,7 @@ impl ToolCallTable {
     }
 
     /// Returns the key of a call of the session itself.
-    fn own_key(&self, call: &str) -> CallKey {
+    fn own_key(&self, call: &str) -> SessionCallKey {
         (self.session.clone(), call.to_owned())
     }
 
@@ -84,7 +84,7 @@ impl ToolCallTable {
         updates
     }
 
-    fn describe_event(&mut self, call: &CallKey, event: &ToolEvent) -> Vec<SessionUpdate> {
+    fn describe_event(&mut self, call: &SessionCallKey, event: &ToolEvent) -> Vec<SessionUpdate> {
         let (name, display) = (event.tool.name.as_str(), &event.tool.display);
         match &event.kind {
             EventKind::Pending { arguments, summary, .. } => {
@@ -129,7 +129,7 @@ impl ToolCallTable {
         }
     }
 
-    fn complete(&mut self, call: &CallKey, data: Option<&Value>) -> Vec<SessionUpdate> {
+    fn complete(&mut self, call: &SessionCallKey, data: Option<&Value>) -> Vec<SessionUpdate> {
         let diffs = data.map(|data| find_diffs(data, &self.root)).unwrap_or_default();
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
         let is_shown = !diffs.is_empty();
@@ -235,7 +235,7 @@ impl ToolCallTable {
     /// Reports a call, under an id that the client has not seen.
     fn report(
         &mut self,
-        call: &CallKey,
+        call: &SessionCallKey,
         name: &str,
         title: &str,
         arguments: Option<&Value>,
@@ -252,7 +252,7 @@ impl ToolCallTable {
         SessionUpdate::ToolCall(tool_call)
     }
 
-    fn track(&mut self, call: &CallKey) -> ToolCallId {
+    fn track(&mut self, call: &SessionCallKey) -> ToolCallId {
         let base = if call.1.is_empty() { "call" } else { &*call.1 };
         let (mut id, mut number) = (base.to_owned(), 2);
         while !self.used_ids.insert(id.clone()) {
@@ -271,7 +271,7 @@ impl ToolCallTable {
         id
     }
 
-    fn mark_ended(&mut self, call: &CallKey, is_shown: bool) {
+    fn mark_ended(&mut self, call: &SessionCallKey, is_shown: bool) {
         if let Some(reported) = self.calls.get_mut(call) {
             reported.has_ended = true;
             reported.is_shown = is_shown;
@@ -279,7 +279,7 @@ impl ToolCallTable {
         }
     }
 
-    fn update(&self, call: &CallKey, fields: ToolCallUpdateFields) -> Option<SessionUpdate> {
+    fn update(&self, call: &SessionCallKey, fields: ToolCallUpdateFields) -> Option<SessionUpdate> {
         let id = self.calls.get(call)?.id.clone();
         Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)))
     }

@@ -35,6 +35,12 @@ pub(crate) struct ChatConfig {
     pub(super) context_tokens: Option<u64>,
     pub(super) reasoning: Option<String>,
     pub(super) price: Option<ModelPrice>,
+    /// The model to which URL, key command and price belong, once the settings are resolved.
+    #[serde(skip)]
+    pub(super) owner: Option<String>,
+    /// Whether an option or a variable names the URL.
+    #[serde(skip)]
+    pub(super) is_url_given: bool,
 }
 
 /// Parses the table `[chat]`.
@@ -43,10 +49,12 @@ pub(crate) fn parse_chat_config(chat: TomlValue<'_, '_>) -> ChatConfig {
 }
 
 impl ChatConfig {
-    /// Returns the settings with variables and options on top.
-    pub(crate) fn resolve(&self, matches: &ArgMatches, io: &Io<'_>) -> Result<Self> {
-        let mut config = self.clone();
+    /// Returns the settings with variables and, for commands that have them, options on top.
+    pub(crate) fn resolve(&self, matches: Option<&ArgMatches>, io: &Io<'_>) -> Result<Self> {
+        let mut config = Self { model_url: None, ..self.clone() };
         replace(&mut config.model_url, matches, MODEL_URL, "TOOL_SDK_CHAT_MODEL_URL", io)?;
+        config.is_url_given = config.model_url.is_some();
+        config.model_url = config.model_url.or_else(|| self.model_url.clone());
         replace(&mut config.max_turns, matches, MAX_TURNS, "TOOL_SDK_CHAT_MAX_TURNS", io)?;
         replace(&mut config.max_cost, matches, MAX_COST, "TOOL_SDK_CHAT_MAX_COST", io)?;
         let tokens = "TOOL_SDK_CHAT_CONTEXT_TOKENS";
@@ -55,25 +63,48 @@ impl ChatConfig {
         Ok(config)
     }
 
+    /// Sets the model to which URL, key command and price belong: the configured one, or `chosen`, which
+    /// options name. Of the settings for the configured model, another one gets nothing.
+    pub(super) fn settle_owner(&mut self, chosen: Option<&str>) {
+        let configured = self.model.as_deref();
+        if let (Some(chosen), Some(configured)) = (chosen, configured) {
+            if provider_of(chosen) != provider_of(configured) {
+                self.api_key_command.clear();
+                self.model_url = self.model_url.take().filter(|_| self.is_url_given);
+            }
+            if chosen != configured {
+                self.price = None;
+            }
+        }
+        self.owner = chosen.or(configured).map(str::to_owned);
+    }
+
+    /// Returns the settings for a model: without URL, key command and price of another one.
+    pub(super) fn for_provider_of(&self, model: &str) -> Self {
+        let Some(owner) = &self.owner else { return self.clone() };
+        let price = self.price.filter(|_| model == owner);
+        if provider_of(model) == provider_of(owner) {
+            return Self { price, ..self.clone() };
+        }
+        Self { price, model_url: None, api_key_command: Vec::new(), ..self.clone() }
+    }
+
     /// Returns how much the model thinks.
     pub(super) fn reasoning_effort(&self) -> Result<Option<ReasoningEffort>> {
-        match self.reasoning.as_deref() {
-            None => Ok(None),
-            Some("low") => Ok(Some(ReasoningEffort::Low)),
-            Some("medium") => Ok(Some(ReasoningEffort::Medium)),
-            Some("high") => Ok(Some(ReasoningEffort::High)),
-            Some(other) => Err(CommandError::config(format_args!(
-                "`reasoning` must be low, medium or high, not `{}`",
-                other.escape_debug()
-            ))),
-        }
+        let parsed = self.reasoning.as_deref().map(str::parse).transpose();
+        parsed.map_err(|error| CommandError::config(format_args!("`reasoning`: {error}")))
     }
+}
+
+/// Returns the provider that a model names; empty for a name alone.
+fn provider_of(model: &str) -> &str {
+    model.split_once('/').map_or("", |(provider, _)| provider)
 }
 
 /// Replaces a value by that of the option, or else of the variable.
 fn replace<T>(
     value: &mut Option<T>,
-    matches: &ArgMatches,
+    matches: Option<&ArgMatches>,
     option: &str,
     variable: &str,
     io: &Io<'_>,
@@ -81,7 +112,7 @@ fn replace<T>(
 where
     T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
 {
-    if let Some(given) = matches.get_one::<T>(option) {
+    if let Some(given) = matches.and_then(|matches| matches.get_one::<T>(option)) {
         *value = Some(given.clone());
     } else if let Some(text) = io.env_var(variable) {
         let text = text.to_string_lossy();
@@ -91,4 +122,46 @@ where
         *value = Some(parsed);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether the settings for `model` have the URL and the key, and the price.
+    fn what_it_gets(config: &ChatConfig, model: &str) -> (bool, bool, bool) {
+        let own = config.for_provider_of(model);
+        (own.model_url.is_some(), !own.api_key_command.is_empty(), own.price.is_some())
+    }
+
+    #[test]
+    fn the_key_and_the_url_of_one_provider_reach_no_other() {
+        let configured = ChatConfig {
+            model: Some("anthropic/a".to_owned()),
+            model_url: Some("https://proxy.example".to_owned()),
+            api_key_command: vec!["pass".to_owned()],
+            price: Some(ModelPrice::default()),
+            ..ChatConfig::default()
+        };
+        let mut config = configured.clone();
+        config.settle_owner(None);
+        assert_eq!(what_it_gets(&config, "anthropic/a"), (true, true, true));
+        assert_eq!(what_it_gets(&config, "anthropic/b"), (true, true, false));
+        assert_eq!(what_it_gets(&config, "openai/a"), (false, false, false));
+        assert_eq!(what_it_gets(&config, "local"), (false, false, false));
+
+        let mut config = configured.clone();
+        config.settle_owner(Some("openai/x"));
+        assert_eq!(what_it_gets(&config, "openai/x"), (false, false, false));
+        let mut config = ChatConfig { is_url_given: true, ..configured.clone() };
+        config.settle_owner(Some("openai/x"));
+        assert_eq!(what_it_gets(&config, "openai/x"), (true, false, false));
+        assert_eq!(what_it_gets(&config, "anthropic/a"), (false, false, false));
+
+        // Without a configured model they belong to the one that is chosen.
+        let mut config = ChatConfig { model: None, ..configured };
+        config.settle_owner(Some("openai/x"));
+        assert_eq!(what_it_gets(&config, "openai/x"), (true, true, true));
+        assert_eq!(what_it_gets(&config, "anthropic/a"), (false, false, false));
+    }
 }

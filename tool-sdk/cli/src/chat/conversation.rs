@@ -7,14 +7,16 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_agent::{
     AgentEvent, AgentLoop, AgentOutcome, CompactionPolicy, SpendingBudget, SpendingLimits,
-    SteeringQueue, Transcript,
+    SteeringQueue, SubagentService, Transcript,
 };
+#[cfg(feature = "acp")]
+use tool_sdk_core::InquiryHandler;
 use tool_sdk_core::provider::{CallAnswer, MessageDelta, ModelMessage};
 use tool_sdk_core::{Attachment, Session};
 
 use super::config::ChatConfig;
 use super::model_choice::{self, ModelChoice};
-use super::subagents::{SharedModelChoice, add_subagents};
+use super::subagents::{SharedModelChoice, add_subagents, sampling_handler};
 use super::transcript_file::TranscriptFolder;
 use super::{ChatPlace, RESUME, prompt_text};
 use crate::call_environment::CallEnvironment;
@@ -77,7 +79,7 @@ impl Conversation {
         matches: &ArgMatches,
         io: &mut Io<'_>,
     ) -> Result<Self> {
-        let config = settings.chat.resolve(matches, io)?;
+        let config = settings.chat.resolve(Some(matches), io)?;
         let resumed = matches.get_one::<String>(RESUME).map(String::as_str);
         Self::open_at(app, program, settings, config, ChatPlace::Terminal, resumed, io)
     }
@@ -97,21 +99,22 @@ impl Conversation {
         for note in catalog.problems().iter().cloned().chain(settings.waiting_agents_note()) {
             io.print_stderr(crate::style::sanitize_text(&format!("hint: {note}")));
         }
-        let model = match (&settings.model, agent.as_ref().and_then(|it| it.model.as_deref())) {
-            (None, Some(model)) => ModelChoice::resolve_for_agent(model, &config)?,
-            (chosen, _) => {
-                let model = chosen.as_deref().or(config.model.as_deref());
-                ModelChoice::resolve(model.ok_or_else(model_choice::missing_model)?, &config)?
-            }
-        };
+        config.settle_owner(settings.model.as_deref());
+        let of_agent = agent.as_ref().and_then(|agent| agent.model.as_deref());
+        let model = settings.model.as_deref().or(of_agent).or(config.model.as_deref());
+        let named = model.ok_or_else(model_choice::missing_model)?.to_owned();
+        let model = ModelChoice::resolve(&named, &config)?;
         config.reasoning_effort()?;
         let mut limits = SpendingLimits::default();
         let mut system = prompt_text::system_prompt(settings, place);
         if let Some(agent) = &agent {
             config.max_turns = config.max_turns.or(agent.max_turns);
+            let effort = agent.reasoning_effort.map(|effort| effort.as_str().to_owned());
+            config.reasoning = config.reasoning.or(effort);
             limits = agent.limits;
             system.push_str(&prompt_text::agent_section(&agent.prompt));
         }
+        config.price = config.for_provider_of(&named).price;
         limits.max_cost = smaller_limit(config.max_cost, limits.max_cost);
         if matches!(place, ChatPlace::Editor) {
             // An editor shows why a session cannot be opened better than why a prompt failed.
@@ -144,9 +147,11 @@ impl Conversation {
         )?;
         system.push_str(&prompt_text::subagents_section(&subagents.describe_agents()));
         let session = environment.session.clone().with_id(format!("{program}-chat-{id}"));
+        let session = session.with_conversation("chat").with_service(Some(subagents));
+        let sampling = sampling_handler(shared_model.clone(), &config, budget.clone());
         Ok(Self {
             id,
-            session: session.with_conversation("chat").with_service(Some(subagents)),
+            session: sampling.attach_to(session),
             environment,
             transcript,
             model,
@@ -160,7 +165,7 @@ impl Conversation {
             servers,
             folder,
             work_dir: match place {
-                ChatPlace::Terminal => io.current_dir.clone(),
+                ChatPlace::Terminal | ChatPlace::Server => io.current_dir.clone(),
                 // The first root is the folder of the session.
                 ChatPlace::Editor => settings.roots.first().unwrap_or(&io.current_dir).clone(),
             },
@@ -184,21 +189,39 @@ impl Conversation {
     /// Uses another model from the next prompt on.
     pub(super) fn choose_model(&mut self, model: &str) -> Result<()> {
         self.model = ModelChoice::resolve(model, &self.config)?;
+        self.config.price = self.config.for_provider_of(model).price;
         self.shared_model.replace(self.model.clone());
         Ok(())
+    }
+
+    /// Lets `forms` answer the questions of tools; the model still answers sampling requests.
+    #[cfg(feature = "acp")]
+    pub(crate) fn answer_forms_with(&mut self, forms: std::sync::Arc<dyn InquiryHandler>) {
+        let sampling =
+            sampling_handler(self.shared_model.clone(), &self.config, self.budget.clone());
+        self.session = sampling.attach_to(self.session.clone().with_inquiry_handler(forms));
     }
 
     /// Continues another conversation.
     pub(super) fn resume(&mut self, id: &str) -> Result<()> {
         let (id, mut transcript) = self.folder.load(id)?;
         transcript.recover();
+        self.end_subagents();
         (self.id, self.transcript) = (id, transcript);
         Ok(())
     }
 
     /// Begins a new conversation.
     pub(super) fn clear(&mut self) {
+        self.end_subagents();
         (self.id, self.transcript) = (new_id(), Transcript::default());
+    }
+
+    /// Ends the agents that the model of the conversation before left working.
+    fn end_subagents(&self) {
+        if let Some(subagents) = self.session.extension::<Option<SubagentService>>() {
+            subagents.forget_all();
+        }
     }
 
     /// Returns the file of the prompts that were entered.

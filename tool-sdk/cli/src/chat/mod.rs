@@ -38,6 +38,8 @@ pub(super) use self::conversation::Conversation;
 pub(super) use self::slash_command::SlashOutcome;
 #[cfg(feature = "acp")]
 pub(super) use self::slash_command::{COMMANDS as SLASH_COMMANDS, run as run_slash_command};
+#[cfg(feature = "mcp")]
+pub(super) use self::subagents::add_agents;
 #[cfg(feature = "acp")]
 pub(super) use self::transcript_file::{TranscriptFolder, conversation_title};
 use super::exit::Result;
@@ -59,6 +61,8 @@ pub(crate) enum ChatPlace {
     Terminal,
     #[cfg_attr(not(feature = "acp"), expect(dead_code, reason = "there is no editor"))]
     Editor,
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
+    Server,
 }
 
 impl ChatPlace {
@@ -67,6 +71,7 @@ impl ChatPlace {
         match self {
             Self::Terminal => "a terminal",
             Self::Editor => "an editor",
+            Self::Server => "a server of tools",
         }
     }
 }

@@ -52,8 +52,10 @@ pub(super) struct ModelChoice {
 }
 
 impl ModelChoice {
-    /// Resolves `model`, which is `PROVIDER/NAME`, or a name with a URL in the settings.
+    /// Resolves `model`, which is `PROVIDER/NAME`, or a name with a URL in the settings. The URL and
+    /// the key command of the settings belong to one provider, and no other one gets them.
     pub(super) fn resolve(model: &str, config: &ChatConfig) -> Result<Self> {
+        let config = &config.for_provider_of(model);
         let known = model.split_once('/').and_then(|(prefix, name)| {
             let known = PROVIDERS.iter().find(|known| known.prefix == prefix)?;
             Some((known, name))
@@ -88,20 +90,6 @@ impl ModelChoice {
             ))
             .hint("set it for the program, or write `api_key_command` in the table [chat] of the configuration")),
         }
-    }
-}
-
-impl ModelChoice {
-    /// Resolves the model that an agent names. The URL and the key of the settings belong to the
-    /// provider of their own model, and no other provider gets them.
-    pub(super) fn resolve_for_agent(model: &str, config: &ChatConfig) -> Result<Self> {
-        let prefix = |model: &str| model.split_once('/').map(|(prefix, _)| prefix.to_owned());
-        let configured = config.model.as_deref().and_then(prefix);
-        if prefix(model) == configured {
-            return Self::resolve(model, config);
-        }
-        let other = ChatConfig { model_url: None, api_key_command: Vec::new(), ..config.clone() };
-        Self::resolve(model, &other)
     }
 }
 

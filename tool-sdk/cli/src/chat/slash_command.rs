@@ -38,7 +38,7 @@ pub(crate) async fn run(line: &str, conversation: &mut Conversation) -> SlashOut
         "/model" if argument.is_empty() => conversation.model.name.clone(),
         "/model" => match conversation.choose_model(argument) {
             Ok(()) => format!("the model is {}", conversation.model.name),
-            Err(error) => describe_error(error),
+            Err(error) => error.into_cause().to_string(),
         },
         "/mode" => set_mode(argument, conversation),
         "/tools" => list_tools(conversation),
@@ -49,7 +49,7 @@ pub(crate) async fn run(line: &str, conversation: &mut Conversation) -> SlashOut
         },
         "/resume" => match conversation.resume(argument) {
             Ok(()) => format!("continuing the conversation {}", conversation.id),
-            Err(error) => describe_error(error),
+            Err(error) => error.into_cause().to_string(),
         },
         "/cost" => describe_cost(conversation),
         "/clear" => {
@@ -70,13 +70,6 @@ fn help() -> String {
          While the model works: a line and Enter steers it, Esc or Ctrl-C interrupts it.",
     );
     text
-}
-
-fn describe_error(error: crate::exit::CommandError) -> String {
-    match error.into_tool_error() {
-        Ok((_, error)) => error.to_string(),
-        Err(_) => "it failed".to_owned(),
-    }
 }
 
 fn set_mode(argument: &str, conversation: &Conversation) -> String {

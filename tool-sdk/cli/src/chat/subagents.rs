@@ -2,12 +2,20 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tool_sdk_agent::{AgentCatalog, CompactionPolicy, SpendingBudget, SubagentModel, Subagents};
+use tool_sdk_agent::{
+    AgentCatalog, CompactionPolicy, SamplingHandler, SpendingBudget, SubagentModel, SubagentService,
+};
 use tool_sdk_core::{Pipeline, ToolError};
+#[cfg(feature = "mcp")]
+use {tool_sdk_agent::SpendingLimits, tool_sdk_core::Session};
 
 use super::config::ChatConfig;
 use super::model_choice::{self, ModelChoice};
+#[cfg(feature = "mcp")]
+use super::{ChatPlace, prompt_text};
 use crate::exit::{CommandError, Result};
+#[cfg(feature = "mcp")]
+use crate::{App, Io, settings::Settings};
 
 /// The model of the conversation, which `/model` changes.
 #[derive(Clone)]
@@ -35,20 +43,38 @@ pub(super) fn add_subagents(
     config: &ChatConfig,
     system: &str,
     budget: SpendingBudget,
-) -> Result<Subagents> {
-    Subagents::add_tools_to(pipeline.toolset()).map_err(CommandError::config)?;
+) -> Result<SubagentService> {
+    SubagentService::add_tools_to(pipeline.toolset()).map_err(CommandError::config)?;
     let config = config.clone();
     let choose = move |named: Option<&str>| match named {
-        Some(name) => ModelChoice::resolve_for_agent(name, &config)
-            .map(|choice| describe_model(&choice, None, None))
-            .map_err(|error| match error.into_tool_error() {
-                Ok((_, error)) => error,
-                Err(_) => ToolError::config("the model of the agent cannot be used"),
-            }),
+        Some(name) => choose_named(name, &config),
         None => Ok(describe_model(&model.get(), config.context_tokens, config.price)),
     };
-    let subagents = Subagents::new(pipeline.clone(), catalog, choose);
+    let subagents = SubagentService::new(pipeline.clone(), catalog, choose);
     Ok(subagents.with_system(system).with_budget(budget))
+}
+
+/// Returns the model that an agent names. A limit on money cannot be kept for one without a price.
+fn choose_named(name: &str, config: &ChatConfig) -> std::result::Result<SubagentModel, ToolError> {
+    let choice = ModelChoice::resolve(name, config).map_err(CommandError::into_cause)?;
+    let price = config.for_provider_of(name).price;
+    if price.is_none() && config.max_cost.is_some() {
+        let message = format!(
+            "the price of the model `{name}` is unknown, so the limit on cost cannot be kept"
+        );
+        return Err(ToolError::config(message).hint("use an agent without a model of its own"));
+    }
+    Ok(describe_model(&choice, None, price))
+}
+
+/// Returns the handler that answers sampling requests of foreign servers by the model of the moment.
+pub(super) fn sampling_handler(
+    model: SharedModelChoice,
+    config: &ChatConfig,
+    budget: SpendingBudget,
+) -> SamplingHandler {
+    let (context_tokens, price) = (config.context_tokens, config.price);
+    SamplingHandler::new(move || describe_model(&model.get(), context_tokens, price), budget)
 }
 
 fn describe_model(
@@ -63,4 +89,33 @@ fn describe_model(
         Some(price) => model.with_price(price),
         None => model,
     }
+}
+
+/// Adds the tools that start agents to a server, if the settings want them, with the model of the
+/// table `[chat]`. Returns the session for calls of clients.
+#[cfg(feature = "mcp")]
+pub(crate) fn add_agents(
+    app: &App,
+    settings: &Settings,
+    pipeline: &Pipeline,
+    session: Session,
+    io: &Io<'_>,
+) -> Result<Session> {
+    if !settings.serves_agents {
+        return Ok(session);
+    }
+    let mut config = settings.chat.resolve(None, io)?;
+    config.settle_owner(settings.model.as_deref());
+    let model = settings.model.as_deref().or(config.model.as_deref());
+    let model = ModelChoice::resolve(model.ok_or_else(model_choice::missing_model)?, &config)?;
+    let limits = SpendingLimits { max_cost: config.max_cost, ..SpendingLimits::default() };
+    let subagents = add_subagents(
+        pipeline,
+        app.agent_catalog(settings),
+        SharedModelChoice::new(model),
+        &config,
+        &prompt_text::system_prompt(settings, ChatPlace::Server),
+        SpendingBudget::new(limits),
+    )?;
+    Ok(session.with_service(Some(subagents)))
 }

@@ -101,6 +101,9 @@ pub(super) struct Settings {
     /// Whether tools may read the folders that an MCP client says it works in.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(super) roots_from_client: bool,
+    /// Whether the tools that start agents are served.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
+    pub(super) serves_agents: bool,
     /// The settings of `serve`.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(super) serve: serve::ServeConfig,
@@ -207,6 +210,10 @@ impl Settings {
             true => Some(true),
             false => from.switch("TOOL_SDK_ROOTS_FROM_CLIENT")?,
         };
+        let serves_agents = match from.has_switch(args::AGENTS) {
+            true => Some(true),
+            false => from.switch("TOOL_SDK_SERVE_AGENTS")?,
+        };
         let one_device = from.switch("TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
         Ok(Self {
             workspace: workspace
@@ -220,7 +227,7 @@ impl Settings {
             is_verbose,
             session_settings,
             agents: config.agents,
-            home_dir: paths::home_folder(io),
+            home_dir: paths::home_dir(io),
             model: from.option_or_variable(args::MODEL, "TOOL_SDK_MODEL")?,
             agent: from.option_or_variable(args::AGENT, "TOOL_SDK_AGENT")?,
             variants,
@@ -237,6 +244,7 @@ impl Settings {
             web: web::resolve_web(&config.web, from)?,
             servers: config.servers,
             chat: config.chat,
+            serves_agents: serves_agents.unwrap_or(config.serve.has_agents()),
             roots_from_client: roots_from_client.unwrap_or(config.serve.has_client_roots()),
             serve: config.serve,
             roots,

@@ -66,12 +66,6 @@ pub(super) fn state_dir(from: SettingSources<'_, '_>) -> Option<PathBuf> {
     })
 }
 
-/// Returns the home folder of the user.
-pub(super) fn home_folder(io: &Io<'_>) -> Option<PathBuf> {
-    let named = ["HOME", "USERPROFILE"].into_iter().find_map(|name| io.env_var(name))?;
-    Some(PathBuf::from(named)).filter(|path| path.is_absolute())
-}
-
 /// Returns a folder of the user: that of the variable `xdg`, else the one in the home folder, else
 /// that of the variable `windows`. A relative path counts as not set.
 fn user_folder(xdg: &str, in_home: &str, windows: &str, io: &Io<'_>) -> Option<PathBuf> {
@@ -82,7 +76,7 @@ fn user_folder(xdg: &str, in_home: &str, windows: &str, io: &Io<'_>) -> Option<P
 }
 
 /// Returns the home folder of the user.
-fn home_dir(io: &Io<'_>) -> Option<PathBuf> {
+pub(super) fn home_dir(io: &Io<'_>) -> Option<PathBuf> {
     let absolute = |name| io.env_var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     absolute("HOME").or_else(|| absolute("USERPROFILE"))
 }
