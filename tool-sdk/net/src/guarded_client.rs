@@ -18,7 +18,7 @@ use url::Url;
 use crate::body::{ACCEPTED_ENCODINGS, read_body};
 use crate::resolver::{DynHostResolver, GuardedResolver};
 use crate::response_cache::{CacheLookup, ResponseCache, validators};
-use crate::{FetchError, HostResolver, SystemResolver, WebSettings};
+use crate::{FetchError, HostResolver, SystemResolver, UrlPolicy, WebSettings};
 
 /// A client for addresses from a model.
 ///
@@ -60,8 +60,10 @@ pub struct GuardedClient {
 struct ClientInner {
     settings: WebSettings,
     resolver: Arc<dyn DynHostResolver>,
-    /// Set up when first used.
-    http: OnceLock<reqwest::Client>,
+    /// Connects to named hosts wherever they are. Set up when first used.
+    named_http: OnceLock<reqwest::Client>,
+    /// Connects to public addresses only. Set up when first used.
+    public_http: OnceLock<reqwest::Client>,
     cache: Mutex<ResponseCache>,
 }
 
@@ -212,8 +214,9 @@ impl GuardedClient {
     }
 
     fn from_parts(settings: WebSettings, resolver: Arc<dyn DynHostResolver>) -> Self {
-        let (http, cache) = (OnceLock::new(), Mutex::default());
-        Self { inner: Arc::new(ClientInner { settings, resolver, http, cache }) }
+        let (named_http, public_http) = (OnceLock::new(), OnceLock::new());
+        let cache = Mutex::default();
+        Self { inner: Arc::new(ClientInner { settings, resolver, named_http, public_http, cache }) }
     }
 
     /// Returns a client that also reaches the host of `endpoint`, an URL from the configuration,
@@ -322,7 +325,7 @@ impl GuardedClient {
         // A caller may have a URL that no policy has seen.
         let url = self.settings().urls.parse_url(request.url.as_str())?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        let builder = self.http()?.request(request.method, url.clone()).headers(request.headers);
+        let builder = self.http_for(&url)?.request(request.method, url.clone()).headers(request.headers);
         let builder = match request.body {
             Some(body) => builder.body(body),
             None => builder,
@@ -344,14 +347,22 @@ impl GuardedClient {
         Ok(WebResponse { url, status, headers, body: body.into() })
     }
 
-    fn http(&self) -> Result<&reqwest::Client, FetchError> {
+    /// Returns the client for `url`. A resolver learns no port, so that a host that is named with a
+    /// port is reached through a client of its own, and its other ports are not.
+    fn http_for(&self, url: &Url) -> Result<&reqwest::Client, FetchError> {
         let inner = &self.inner;
-        if let Some(client) = inner.http.get() {
+        let (slot, urls) = match inner.settings.urls.names_url(url) {
+            true => (&inner.named_http, inner.settings.urls.clone()),
+            false => (&inner.public_http, UrlPolicy::default()),
+        };
+        if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = build_http_client(&inner.settings, Arc::clone(&inner.resolver))
+        let resolver =
+            GuardedResolver { resolver: Arc::clone(&inner.resolver), urls: Arc::new(urls) };
+        let client = build_http_client(&inner.settings, resolver)
             .map_err(|error| FetchError::Exchange(error.into()))?;
-        Ok(inner.http.get_or_init(|| client))
+        Ok(slot.get_or_init(|| client))
     }
 
     fn lock_cache(&self) -> std::sync::MutexGuard<'_, ResponseCache> {
@@ -361,7 +372,7 @@ impl GuardedClient {
 
 fn build_http_client(
     settings: &WebSettings,
-    resolver: Arc<dyn DynHostResolver>,
+    resolver: GuardedResolver,
 ) -> Result<reqwest::Client, reqwest::Error> {
     // Fails when the host installed a provider before, which then stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -372,7 +383,7 @@ fn build_http_client(
     }
     reqwest::Client::builder()
         .default_headers(headers)
-        .dns_resolver(GuardedResolver { resolver, urls: Arc::new(settings.urls.clone()) })
+        .dns_resolver(resolver)
         .connect_timeout(settings.limits.connect_timeout)
         .redirect(Policy::none())
         .referer(false)

@@ -51,6 +51,7 @@ impl<R: HostResolver> DynHostResolver for R {
 #[derive(Clone)]
 pub(crate) struct GuardedResolver {
     pub(crate) resolver: Arc<dyn DynHostResolver>,
+    /// Names the hosts whose addresses are passed on wherever they are.
     pub(crate) urls: Arc<UrlPolicy>,
 }
 

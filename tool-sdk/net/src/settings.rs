@@ -32,7 +32,7 @@ pub struct WebSettings {
     /// How the client names itself.
     pub user_agent: String,
     /// Whether pages that `robots.txt` excludes are left alone; `false` by default, because a page
-    /// is fetched for a person who asks for it.
+    /// is fetched for a person who asks for it. The targets of redirects are not checked.
     pub obeys_robots: bool,
     /// How long a response is used again without a request; 15 minutes by default. After that, one
     /// with a validator is revalidated.

@@ -169,6 +169,21 @@ async fn names_that_lead_into_a_private_network_are_refused() {
     }
 }
 
+// F147, WF2: a host that is named with a port is reached on that port only.
+#[tokio::test]
+async fn a_named_port_opens_no_other_port() {
+    let server = TestServer::start(|_, _| reply(200, "", b"inside")).await;
+    let resolver = TableResolver::new(&[("intra.test", &["127.0.0.1"])]);
+    let named = format!("intra.test:{}", server.port);
+    let client = GuardedClient::with_resolver(settings(&[&named]), resolver);
+    let page = fetch(&client, &format!("http://{named}/")).await.unwrap();
+    assert_eq!(&**page.body(), b"inside");
+    for other in ["https://intra.test/", "https://intra.test:8443/"] {
+        let error = fetch(&client, other).await.unwrap_err().to_string();
+        assert_eq!(error, "`intra.test` leads to 127.0.0.1, which is not public");
+    }
+}
+
 // F147, WF4: every hop is judged, by its URL and by its addresses.
 #[tokio::test]
 async fn redirects_do_not_lead_into_a_private_network() {
