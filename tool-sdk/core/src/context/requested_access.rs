@@ -82,8 +82,10 @@ impl<T: Into<String>> From<T> for RequestedAccess {
 pub enum AccessDecision {
     /// It is allowed.
     Allowed,
-    /// It needs an approval.
+    /// It needs an approval, because no rule, no grant and no mode decides about it.
     NeedsApproval,
+    /// It needs an approval, because a rule asks.
+    AskedByRule,
     /// It is denied.
     Denied,
 }

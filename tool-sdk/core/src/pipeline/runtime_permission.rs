@@ -46,10 +46,14 @@ pub(super) fn evaluate_permission(
     what: RequestedAccess,
 ) -> AccessDecision {
     let request = PermissionRequest::new(inner, cx, permission, what);
-    match request.map(|request| request.decide(&[]).action) {
-        Some(Action::Allow) => AccessDecision::Allowed,
-        Some(Action::Ask) => AccessDecision::NeedsApproval,
-        Some(Action::Deny) | None => AccessDecision::Denied,
+    let Some(decision) = request.map(|request| request.decide(&[])) else {
+        return AccessDecision::Denied;
+    };
+    match decision.action {
+        Action::Allow => AccessDecision::Allowed,
+        Action::Ask if decision.rules.is_empty() => AccessDecision::NeedsApproval,
+        Action::Ask => AccessDecision::AskedByRule,
+        Action::Deny => AccessDecision::Denied,
     }
 }
 

@@ -142,9 +142,10 @@ async fn redirects_are_judged_by_rules_and_people() {
     let other = TestServer::start(|_, _| reply(200, "text/plain", "over there")).await;
     let to = format!("http://localhost:{}/a", other.port);
     let away = {
-        let to = to.clone();
+        let (to, port) = (to.clone(), other.url("/b"));
         TestServer::start(move |path, _| match path {
             "/away" => redirect(&to),
+            "/port" => redirect(&port),
             "/hop" => redirect("/secret/x"),
             _ => reply(200, "text/plain", "arrived"),
         })
@@ -171,11 +172,22 @@ async fn redirects_are_judged_by_rules_and_people() {
     let denied = [here, "deny web_fetch(domain:localhost)"];
     let (text, asked) = call(&denied, vec![ApprovalResponse::Once], "/away").await;
     assert!(text.contains("which was not approved") && asked == 0, "{text}");
-    // Within a host: unless a rule denies it. The approval of the call is the one that is asked.
+    // Another port of the host is another origin.
+    let page = format!("allow web_fetch({})", away.url("/port"));
+    let (text, asked) = call(&[&page], vec![ApprovalResponse::Reject], "/port").await;
+    let port = other.url("/b");
+    assert!(text.contains(&format!("redirects to `{port}`")) && asked == 1, "{text}");
+    // Within an origin: unless a rule denies it or asks. The approval of the call is the one that is
+    // asked.
     let (text, asked) = call(&[], vec![ApprovalResponse::Once], "/hop").await;
     assert!(text.contains("arrived") && asked == 1, "{text}");
     let (text, asked) = call(&[here, "deny web_fetch(*/secret/*)"], vec![], "/hop").await;
     assert!(text.contains("which was not approved") && asked == 0, "{text}");
+    let ask = [here, "ask web_fetch(*/secret/*)"];
+    let (text, asked) = call(&ask, vec![ApprovalResponse::Once], "/hop").await;
+    assert!(text.contains("arrived") && asked == 1, "{text}");
+    let (text, asked) = call(&ask, vec![ApprovalResponse::Reject], "/hop").await;
+    assert!(text.contains("which was not approved") && asked == 1, "{text}");
 }
 
 // An approval "always" is about the host.
