@@ -28,7 +28,7 @@ pub(crate) struct NoteLink {
 
 /// Tags in the frontmatter, as a list or as one text.
 #[derive(Deserialize)]
-struct NoteFields {
+struct VaultNoteFields {
     #[serde(default)]
     title: Option<String>,
     #[serde(default)]
@@ -78,8 +78,8 @@ pub(crate) fn find_tags(text: &str) -> BTreeSet<String> {
 }
 
 /// Frontmatter that is broken has no fields; the note itself is still a note.
-fn note_fields(text: &str) -> Option<NoteFields> {
-    Frontmatter::<NoteFields>::parse(text).ok().flatten().map(|parsed| parsed.fields)
+fn note_fields(text: &str) -> Option<VaultNoteFields> {
+    Frontmatter::<VaultNoteFields>::parse(text).ok().flatten().map(|parsed| parsed.fields)
 }
 
 /// Returns the links to notes, in the order of the text.

@@ -19,7 +19,7 @@ pub(crate) const MAX_NOTE: u64 = 1 << 20;
 const MAX_NOTES: usize = 20_000;
 
 /// A note as it was read.
-pub(crate) struct Note {
+pub(crate) struct VaultNote {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) title: String,
@@ -29,7 +29,7 @@ pub(crate) struct Note {
 
 /// All notes that the session may see.
 pub(crate) struct VaultNotes {
-    pub(crate) notes: BTreeMap<String, Note>,
+    pub(crate) notes: BTreeMap<String, VaultNote>,
     pub(crate) names: NoteNames,
     /// How many notes the rules show only on request. Notes that the rules deny are not counted.
     pub(crate) withheld: usize,
@@ -79,7 +79,7 @@ impl VaultNotes {
     }
 
     /// Returns a note; the error for a path that is none names similar ones.
-    pub(crate) fn get(&self, path: &str) -> Result<&Note, ToolError> {
+    pub(crate) fn get(&self, path: &str) -> Result<&VaultNote, ToolError> {
         self.notes.get(path).ok_or_else(|| {
             let error = ToolError::not_found(format_args!("there is no note `{path}`"));
             let wanted = stem(path).to_lowercase();
@@ -94,7 +94,7 @@ impl VaultNotes {
 
     /// Returns the notes with a link to `path`, other than the note itself.
     pub(crate) fn backlinks(&self, path: &str) -> Vec<&str> {
-        let links_there = |note: &&Note| {
+        let links_there = |note: &&VaultNote| {
             note.links.iter().any(|link| self.names.resolve(&note.path, link) == Some(path))
         };
         let linking = self.notes.values().filter(|note| note.path != path).filter(links_there);
@@ -102,7 +102,7 @@ impl VaultNotes {
     }
 
     /// Returns the notes to which a note links, and the targets that are no notes.
-    pub(crate) fn links_of(&self, note: &Note) -> (BTreeSet<&str>, BTreeSet<String>) {
+    pub(crate) fn links_of(&self, note: &VaultNote) -> (BTreeSet<&str>, BTreeSet<String>) {
         let (mut found, mut missing) = (BTreeSet::new(), BTreeSet::new());
         for link in &note.links {
             match self.names.resolve(&note.path, link) {
@@ -131,7 +131,7 @@ fn note_visibility(place: &ResolvedPath, visible: &VisibilityFilter) -> Visibili
 }
 
 /// Returns a note with its path; `None` for what cannot be read as text of at most 1 MiB.
-fn read_note(place: &ResolvedPath, entry: &FolderEntry) -> Option<(String, Note)> {
+fn read_note(place: &ResolvedPath, entry: &FolderEntry) -> Option<(String, VaultNote)> {
     let (file, metadata) = entry.open_file().ok()?;
     if metadata.len() > MAX_NOTE {
         return None;
@@ -141,8 +141,8 @@ fn read_note(place: &ResolvedPath, entry: &FolderEntry) -> Option<(String, Note)
     Some((place.rule_path(), parse_note(place.rule_path(), text)))
 }
 
-fn parse_note(path: String, text: String) -> Note {
-    Note {
+fn parse_note(path: String, text: String) -> VaultNote {
+    VaultNote {
         title: find_title(&text).unwrap_or_else(|| stem(&path).to_owned()),
         tags: find_tags(&text),
         links: find_links(&text),

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tool_sdk::{Context, Output, State, ToolError, Workspace, tool};
 
-use crate::notes::{Note, read_notes, vault_resources};
+use crate::notes::{VaultNote, read_notes, vault_resources};
 
 /// The maximum number of lines that are shown of a note.
 const MAX_LINES: usize = 3;
@@ -39,7 +39,7 @@ pub async fn vault_search(
             return Err(ToolError::invalid("query", "it has no word"));
         }
         let vault = read_notes(&workspace, &visible, stop)?;
-        let mut found: Vec<(usize, &Note)> = vault
+        let mut found: Vec<(usize, &VaultNote)> = vault
             .notes
             .values()
             .filter_map(|note| Some((rank_note(note, &words)?, note)))
@@ -67,7 +67,7 @@ pub async fn vault_search(
 }
 
 /// Returns how well a note matches; `None` when a word is missing.
-fn rank_note(note: &Note, words: &[String]) -> Option<usize> {
+fn rank_note(note: &VaultNote, words: &[String]) -> Option<usize> {
     let (title, text) = (note.title.to_lowercase(), note.text.to_lowercase());
     let mut rank = 0;
     for word in words {
@@ -82,7 +82,7 @@ fn rank_note(note: &Note, words: &[String]) -> Option<usize> {
 }
 
 fn matching_lines<'n>(
-    note: &'n Note,
+    note: &'n VaultNote,
     words: &'n [String],
 ) -> impl Iterator<Item = (usize, &'n str)> {
     let matching = (1..).zip(note.text.lines()).filter(|(_, line)| {

@@ -6,7 +6,7 @@ use tool_std_code::{
     SymbolPattern,
 };
 
-use super::source_scan::{SourceFile, SourceScan, session_cache};
+use super::source_scan::{ScannedFile, SourceScan, session_cache};
 use super::symbol_report::{CodeLine, CodeReport, definition_line, has_kind, source_line};
 use crate::read_task;
 
@@ -144,7 +144,7 @@ impl CodeQuery {
 
     fn matching_lines(
         &self,
-        file: &mut SourceFile<'_>,
+        file: &mut ScannedFile<'_>,
         kind: Option<SymbolKind>,
     ) -> Result<Vec<CodeLine>, ExtractError> {
         match self {
@@ -194,7 +194,7 @@ impl CodeQuery {
 
 fn find_text(
     wanted: &str,
-    file: &mut SourceFile<'_>,
+    file: &mut ScannedFile<'_>,
     kind: Option<SymbolKind>,
 ) -> Result<Vec<CodeLine>, ExtractError> {
     if !file.text.contains(wanted) {

@@ -37,7 +37,7 @@ pub(super) struct SourceScan<'l> {
 }
 
 /// One source file in the hands of a closure.
-pub(super) struct SourceFile<'s> {
+pub(super) struct ScannedFile<'s> {
     /// The path as rules and results name it.
     pub(super) path: String,
     pub(super) text: &'s str,
@@ -84,7 +84,7 @@ impl<'l> SourceScan<'l> {
     /// Passes each source file to `read`, and collects what `read` returns.
     pub(super) fn run<T: Send>(
         &self,
-        read: impl Fn(&mut SourceFile<'_>) -> Result<Option<T>, ExtractError> + Sync,
+        read: impl Fn(&mut ScannedFile<'_>) -> Result<Option<T>, ExtractError> + Sync,
     ) -> Result<ScanResult<T>, ToolError> {
         let start = &self.task.place;
         let found = start.metadata().map_err(|error| self.task.with_suggestions(error))?;
@@ -113,7 +113,7 @@ impl<'l> SourceScan<'l> {
         read: &'s R,
     ) -> Result<WalkResult<ScanWorker<'s, T, R>>, ToolError>
     where
-        R: Fn(&mut SourceFile<'_>) -> Result<Option<T>, ExtractError>,
+        R: Fn(&mut ScannedFile<'_>) -> Result<Option<T>, ExtractError>,
     {
         let start = &self.task.place;
         let (path, file) = (start.display(), start.open_file()?);
@@ -174,7 +174,7 @@ fn available_languages() -> String {
     names.join(", ")
 }
 
-impl SourceFile<'_> {
+impl ScannedFile<'_> {
     /// Returns the symbols, from the cache when the text is known.
     pub(super) fn symbols(&mut self) -> Result<Arc<FileSymbols>, ExtractError> {
         let Self { text, language, extractor, cache, stop, started, .. } = self;
@@ -242,7 +242,7 @@ struct ScanWorker<'s, T, R> {
 
 impl<'s, T, R> ScanWorker<'s, T, R>
 where
-    R: Fn(&mut SourceFile<'_>) -> Result<Option<T>, ExtractError>,
+    R: Fn(&mut ScannedFile<'_>) -> Result<Option<T>, ExtractError>,
 {
     fn new(scan: &'s SourceScan<'s>, read: &'s R) -> Self {
         let (buffer, items, counts) = Default::default();
@@ -262,7 +262,7 @@ where
             return Ok(());
         }
         let text = String::from_utf8_lossy(&self.buffer);
-        let mut source = SourceFile {
+        let mut source = ScannedFile {
             path: place.rule_path(),
             text: &text,
             language,
@@ -285,7 +285,7 @@ where
 impl<T, R> FileVisitor for ScanWorker<'_, T, R>
 where
     T: Send,
-    R: Fn(&mut SourceFile<'_>) -> Result<Option<T>, ExtractError> + Sync,
+    R: Fn(&mut ScannedFile<'_>) -> Result<Option<T>, ExtractError> + Sync,
 {
     fn visit_file(&mut self, path: &Path, entry: &FolderEntry) {
         let scan = self.scan;

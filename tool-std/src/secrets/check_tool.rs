@@ -9,7 +9,7 @@ use crate::secrets::{NAME_PATTERN, request_tool::is_name};
 /// Which variables are set.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[non_exhaustive]
-pub struct VariableCheck {
+pub struct SecretVariableCheck {
     /// The names of those that are set.
     pub available: Vec<String>,
     /// The names of those that are not.
@@ -32,7 +32,7 @@ pub async fn check_env_vars(
     #[arg(length = 1..=50)]
     required_vars: Vec<String>,
     cx: &Context,
-) -> Result<TypedOutput<VariableCheck>, ToolError> {
+) -> Result<TypedOutput<SecretVariableCheck>, ToolError> {
     let store = cx.session().secrets();
     let (mut available, mut missing) = (Vec::new(), Vec::new());
     for name in required_vars {
@@ -46,7 +46,7 @@ pub async fn check_env_vars(
         names => names.join(", "),
     };
     let text = format!("available: {}\nmissing: {}", line(&available), line(&missing));
-    Ok(TypedOutput::new(Output::text(text), VariableCheck { available, missing }))
+    Ok(TypedOutput::new(Output::text(text), SecretVariableCheck { available, missing }))
 }
 
 fn check_names(args: &CheckEnvVarsArgs) -> Result<(), InvalidArgs> {

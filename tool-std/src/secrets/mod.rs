@@ -10,7 +10,7 @@ mod request_tool;
 
 use tool_sdk::StoredSecret;
 
-pub use self::check_tool::{VariableCheck, check_env_vars};
+pub use self::check_tool::{SecretVariableCheck, check_env_vars};
 pub use self::get_tool::{VariableInfo, get_env_var};
 pub use self::request_tool::{EnteredVariables, RequestedVariable, request_env_var};
 pub use crate::form_outcome::FormOutcome;

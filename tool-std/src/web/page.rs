@@ -6,7 +6,7 @@ use tool_sdk::net::WebResponse;
 use tool_sdk::{Attachment, Context, ToolError};
 
 use super::charset::decode_text;
-use super::html::{HtmlText, TextStyle, convert_html};
+use super::html::{HtmlText, HtmlTextStyle, convert_html};
 use super::pdf;
 
 /// What the model reads of a response.
@@ -65,8 +65,8 @@ impl PageContent {
             "text/html" | "application/xhtml+xml" if format != PageFormat::Raw => {
                 let (body, url) = (Arc::clone(response.body()), response.url().to_string());
                 let style = match format {
-                    PageFormat::Text => TextStyle::Plain,
-                    _ => TextStyle::Markdown,
+                    PageFormat::Text => HtmlTextStyle::Plain,
+                    _ => HtmlTextStyle::Markdown,
                 };
                 // A large document takes a while.
                 let page = cx.run_blocking(move |_| {

@@ -38,13 +38,13 @@ pub(super) struct HtmlText {
 
 /// How a page is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextStyle {
+pub(super) enum HtmlTextStyle {
     Markdown,
     Plain,
 }
 
 /// Converts a document from `url`.
-pub(super) fn convert_html(html: &str, url: &str, style: TextStyle) -> HtmlText {
+pub(super) fn convert_html(html: &str, url: &str, style: HtmlTextStyle) -> HtmlText {
     if html.len() > MAX_TREE_BYTES || estimated_depth(html) > MAX_DEPTH {
         return HtmlText { title: None, text: strip_tags(html), is_flat: true };
     }
@@ -52,8 +52,8 @@ pub(super) fn convert_html(html: &str, url: &str, style: TextStyle) -> HtmlText 
     prepare_document(&document);
     let whole = render_body(&document, style);
     let text_mode = match style {
-        TextStyle::Markdown => TextMode::Markdown,
-        TextStyle::Plain => TextMode::Formatted,
+        HtmlTextStyle::Markdown => TextMode::Markdown,
+        HtmlTextStyle::Plain => TextMode::Formatted,
     };
     let config = Config { keep_classes: true, text_mode, ..Config::default() };
     let article = Readability::with_document(document, Some(url), Some(config))
@@ -103,11 +103,11 @@ fn wrap_content(node: &NodeRef<'_>, element: &str) {
 }
 
 /// Renders the whole body.
-fn render_body(document: &Document, style: TextStyle) -> String {
+fn render_body(document: &Document, style: HtmlTextStyle) -> String {
     let Some(body) = document.body() else { return String::new() };
     match style {
-        TextStyle::Markdown => body.md(None).to_string(),
-        TextStyle::Plain => body.formatted_text().to_string(),
+        HtmlTextStyle::Markdown => body.md(None).to_string(),
+        HtmlTextStyle::Plain => body.formatted_text().to_string(),
     }
 }
 

@@ -126,7 +126,7 @@ const PAGES: [PageCase; 12] = [
 #[test]
 fn pages_become_markdown() {
     for PageCase { html, title, kept, left_out } in PAGES {
-        let page = convert_html(html, "https://valley.example/news/a.html", TextStyle::Markdown);
+        let page = convert_html(html, "https://valley.example/news/a.html", HtmlTextStyle::Markdown);
         assert_eq!(page.title.as_deref(), Some(title));
         for text in kept {
             assert!(page.text.contains(text), "{title}: no {text} in:\n{}", page.text);
@@ -140,7 +140,7 @@ fn pages_become_markdown() {
 
 #[test]
 fn plain_text_has_no_markup() {
-    let page = convert_html(page!("tutorial"), "https://a.example/", TextStyle::Plain);
+    let page = convert_html(page!("tutorial"), "https://a.example/", HtmlTextStyle::Plain);
     assert!(page.text.contains("Use garden check to see mistakes"), "{}", page.text);
     assert!(!page.text.contains('`') && !page.text.contains('<'), "{}", page.text);
 }
@@ -151,12 +151,12 @@ fn deep_documents_become_flat_text() {
     for tag in ["div", "b", "blockquote", "ul><li", "table><tr><td", "a href=x", "em><p", "x-y"] {
         let html =
             format!("<title>T</title>{}deep &lt;here&gt;", format!("<{tag}>").repeat(20_000));
-        let page = convert_html(&html, "https://a.example/", TextStyle::Markdown);
+        let page = convert_html(&html, "https://a.example/", HtmlTextStyle::Markdown);
         assert!(page.is_flat, "{tag}");
         assert!(page.text.ends_with("deep <here>"), "{tag}: {:.100}", page.text);
     }
     let long = format!("<p>{}</p><script>hidden</script>end", "word ".repeat(500_000));
-    let page = convert_html(&long, "https://a.example/", TextStyle::Markdown);
+    let page = convert_html(&long, "https://a.example/", HtmlTextStyle::Markdown);
     assert!(page.is_flat && page.text.ends_with("word\nend") && !page.text.contains("hidden"));
 }
 

@@ -25,7 +25,7 @@ pub struct SearchQuery {
     /// How many results are wanted; from 1 to 20.
     pub limit: usize,
     /// How old a result may be.
-    pub recency: Option<Recency>,
+    pub recency: Option<SearchRecency>,
     /// The domains to which results are limited, with what is below them; none for all.
     pub include_domains: Vec<String>,
     /// The domains whose results are left out, with what is below them.
@@ -35,7 +35,7 @@ pub struct SearchQuery {
 /// How old a result may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a provider has to know each of them")]
-pub enum Recency {
+pub enum SearchRecency {
     /// From the last 24 hours.
     Day,
     /// From the last week.
@@ -46,7 +46,7 @@ pub enum Recency {
     Year,
 }
 
-impl Recency {
+impl SearchRecency {
     /// Returns `day`, `week`, `month` or `year`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use tool_sdk::net::{Url, WebRequest, utc_date};
 
-use super::{Recency, SearchHit, SearchQuery};
+use super::{SearchRecency, SearchHit, SearchQuery};
 
 /// A known API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,10 @@ impl ProviderApi {
                     .append_pair("count", &query.limit.to_string());
                 if let Some(recency) = query.recency {
                     let freshness = match recency {
-                        Recency::Day => "pd",
-                        Recency::Week => "pw",
-                        Recency::Month => "pm",
-                        Recency::Year => "py",
+                        SearchRecency::Day => "pd",
+                        SearchRecency::Week => "pw",
+                        SearchRecency::Month => "pm",
+                        SearchRecency::Year => "py",
                     };
                     url.query_pairs_mut().append_pair("freshness", freshness);
                 }

@@ -7,7 +7,7 @@ use tool_sdk::{Context, FromContext as _, InvalidArgs, Output, Resource, State, 
 
 use super::merge::{MergedHit, merge_hits};
 use super::provider_client::configured_providers;
-use super::{Recency, SearchProviders, SearchQuery};
+use super::{SearchRecency, SearchProviders, SearchQuery};
 
 /// The most characters of a snippet.
 const MAX_SNIPPET_CHARS: usize = 500;
@@ -60,7 +60,7 @@ pub async fn web_search(
     let query = SearchQuery {
         text: query,
         limit: limit as usize,
-        recency: recency.as_deref().and_then(Recency::parse),
+        recency: recency.as_deref().and_then(SearchRecency::parse),
         include_domains: lower(include_domains),
         exclude_domains: lower(exclude_domains),
     };
