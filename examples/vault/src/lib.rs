@@ -4,6 +4,7 @@
 //! program serves all of them over MCP, HTTP and a command line with one line of code; see
 //! `src/main.rs`.
 
+mod judged_moves;
 mod list_tool;
 mod markdown;
 mod move_plan;

@@ -1,4 +1,7 @@
 //! The tool `vault_move`: moves a note, and keeps every link.
+//!
+//! **Invariant:** a move that cannot be planned when the rules judge it is refused, and the call
+//! changes no note that the rules did not judge.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +11,9 @@ use tool_sdk::{
     WorkspacePath, tool,
 };
 
+use crate::judged_moves::JudgedMoves;
 use crate::move_plan::{RewrittenNote, plan_move};
-use crate::notes::{MAX_NOTE, VaultNotes, check_note_path, locate_note};
+use crate::notes::{MAX_NOTE, VaultNotes, check_note_path, check_note_size, locate_note};
 
 /// Move or rename a note. Links in other notes, and those of the note itself, are changed so that each
 /// leads where it led before; either all files change, or none. Notes that the rules hide keep their
@@ -39,11 +43,17 @@ pub async fn vault_move(
     let source = locate_note("from", &from, &workspace)?;
     let target = locate_note("to", &to, &workspace)?;
     let visible = cx.visible_files("read");
+    let (from, to) = (source.rule_path(), target.rule_path());
+    let judged = cx.session().extension::<JudgedMoves>().take(cx.call_id(), &from, &to);
     cx.run_blocking(move |stop| {
-        let (from, to) = (source.rule_path(), target.rule_path());
         let plan = planned_move(&workspace, &visible, &from, &to, || stop.is_stopped())?;
+        if let Some(other) = plan.rewritten.iter().find(|note| !judged.contains(&note.path)) {
+            let message = format_args!("`{}` has just got a link that would change", other.path);
+            return Err(ToolError::conflict(message).hint("call again"));
+        }
         let mut transaction = FileTransaction::new();
         for note in &plan.rewritten {
+            check_note_size(&note.text)?;
             let place = workspace.resolve(&note.path)?;
             let before = place.snapshot(MAX_NOTE)?;
             if before.content() != Some(plan.texts[&note.path].as_bytes()) {
@@ -111,28 +121,39 @@ fn planned_move(
     Ok(PlannedMove { rewritten, texts, withheld })
 }
 
-/// Plans a move before it is approved.
-fn plan_for(args: &VaultMoveArgs, cx: &Context) -> Result<PlannedMove, ToolError> {
+/// Plans a move before it is approved; returns both paths and the plan.
+fn plan_for(
+    args: &VaultMoveArgs,
+    cx: &Context,
+) -> Result<(String, String, PlannedMove), ToolError> {
     check_note_path("to", args.to.as_str())?;
     let workspace = cx.state::<Workspace>()?;
     let from = locate_note("from", &args.from, &workspace)?.rule_path();
     let to = locate_note("to", &args.to, &workspace)?.rule_path();
-    planned_move(&workspace, &cx.visible_files("read"), &from, &to, || cx.is_cancelled())
+    let visible = cx.visible_files("read");
+    let plan = planned_move(&workspace, &visible, &from, &to, || cx.is_cancelled())?;
+    Ok((from, to, plan))
 }
 
 /// Every note that changes is a resource, so that a rule about any of them holds.
 fn moved_resources(args: &VaultMoveArgs, cx: &Context) -> Vec<Resource> {
     let mut resources = args.from.remove_resources(cx);
     resources.extend(args.to.write_resources(cx));
-    // A move that cannot be planned fails before it changes anything.
-    for note in plan_for(args, cx).map(|plan| plan.rewritten).unwrap_or_default().iter().skip(1) {
-        resources.extend(WorkspacePath::from(note.path.as_str()).write_resources(cx));
+    match plan_for(args, cx) {
+        Ok((from, to, plan)) => {
+            for note in plan.rewritten.iter().skip(1) {
+                resources.extend(WorkspacePath::from(note.path.as_str()).write_resources(cx));
+            }
+            let paths = plan.rewritten.into_iter().map(|note| note.path).collect();
+            cx.session().extension::<JudgedMoves>().add(cx.call_id(), &from, &to, paths);
+        }
+        Err(error) => resources.push(Resource::new(args.from.as_str()).with_refusal(&error)),
     }
     resources
 }
 
 fn preview_move(args: &VaultMoveArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    let plan = plan_for(args, cx)?;
+    let (_, _, plan) = plan_for(args, cx)?;
     let changed = plan.rewritten.iter().filter(|note| note.links > 0);
     let changed: Vec<Value> =
         changed.map(|note| json!({ "note": note.path, "links": note.links })).collect();

@@ -114,6 +114,21 @@ impl VaultNotes {
     }
 }
 
+/// Fails when a text is too large to be read as a note again.
+pub(crate) fn check_note_size(text: &str) -> Result<(), ToolError> {
+    if text.len() as u64 > MAX_NOTE {
+        return Err(ToolError::failed("the note would be over 1 MiB").hint("write another note"));
+    }
+    Ok(())
+}
+
+/// Returns the text of a note. Fails when it is not UTF-8.
+pub(crate) fn decode_note(place: &ResolvedPath, content: &[u8]) -> Result<String, ToolError> {
+    String::from_utf8(content.to_vec()).map_err(|error| {
+        ToolError::failed(format_args!("`{}` is not UTF-8", place.display())).source(error)
+    })
+}
+
 /// Reads the notes on behalf of work on a blocking thread.
 pub(crate) fn read_notes(
     workspace: &Workspace,

@@ -7,7 +7,7 @@ use tool_sdk::{
     WorkspacePath, tool,
 };
 
-use crate::notes::{MAX_NOTE, read_notes, vault_resources};
+use crate::notes::{MAX_NOTE, check_note_size, decode_note, read_notes, vault_resources};
 
 const FOLDER: &str = "threads";
 
@@ -48,7 +48,7 @@ pub async fn thread_push(
         let _locks = locks;
         let before = place.snapshot(MAX_NOTE)?;
         let mut note = match before.content() {
-            Some(content) => String::from_utf8_lossy(content).into_owned(),
+            Some(content) => decode_note(&place, content)?,
             None => format!("# {thread}\n"),
         };
         let number = parse_entries(&note).len() + 1;
@@ -56,6 +56,7 @@ pub async fn thread_push(
         let text = text.trim().replace("\n## ", "\n### ");
         let text = text.strip_prefix("## ").map_or(text.clone(), |rest| format!("### {rest}"));
         note.push_str(&format!("\n## {number} {author}\n\n{text}\n"));
+        check_note_size(&note)?;
         stop.hold()?;
         FileTransaction::new().write(place, before, note).commit(|| stop.is_stopped())?;
         Ok(Output::text(format!("Added entry {number} to `{thread}`.")).metadata("entry", number))
@@ -81,7 +82,7 @@ pub async fn thread_read(
     thread: String,
     /// The number of the first entry to show; without it, the last `limit` entries are shown.
     #[arg(range = 1..)]
-    after: Option<u32>,
+    first: Option<u32>,
     /// How many entries to show at most.
     #[arg(default = 20, range = 1..=200)]
     limit: u32,
@@ -93,11 +94,11 @@ pub async fn thread_read(
         let text = read_thread(&place, &thread)?;
         let entries = parse_entries(&text);
         let limit = limit as usize;
-        let first = match after {
+        let start = match first {
             Some(first) => (first as usize - 1).min(entries.len()),
             None => entries.len().saturating_sub(limit),
         };
-        let shown: Vec<&str> = entries[first..].iter().take(limit).copied().collect();
+        let shown: Vec<&str> = entries[start..].iter().take(limit).copied().collect();
         let mut text = format!("{thread}: {} entries\n", entries.len());
         shown.iter().for_each(|entry| text.push_str(&format!("\n{}\n", entry.trim())));
         Ok(Output::text(text.trim_end()).metadata("entries", entries.len()))
@@ -130,7 +131,7 @@ pub async fn thread_list(workspace: State<Workspace>, cx: &Context) -> Result<St
 
 fn read_thread(place: &ResolvedPath, thread: &str) -> Result<String, ToolError> {
     match place.snapshot(MAX_NOTE)?.content() {
-        Some(content) => Ok(String::from_utf8_lossy(content).into_owned()),
+        Some(content) => decode_note(place, content),
         None => Err(ToolError::not_found(format_args!("there is no thread `{thread}`"))
             .hint("`thread_list` shows all threads")),
     }

@@ -6,7 +6,7 @@ use tool_sdk::{
     WorkspacePath, tool,
 };
 
-use crate::notes::{MAX_NOTE, check_note_path, locate_note};
+use crate::notes::{MAX_NOTE, check_note_path, check_note_size, decode_note, locate_note};
 
 /// Write a note: make it, replace it, or add to its end. Link to other notes as `[[name]]`, and tag as
 /// `#tag`.
@@ -43,6 +43,7 @@ pub async fn vault_write(
     cx.run_blocking(move |stop| {
         let _locks = locks;
         let (before, after) = planned_text(&place, &content, &mode)?;
+        check_note_size(&after)?;
         let is_new = before.content().is_none();
         stop.hold()?;
         FileTransaction::new().write(place.clone(), before, after).commit(|| stop.is_stopped())?;
@@ -70,10 +71,7 @@ fn planned_text(
             return Err(ToolError::conflict(message).hint("use the mode `replace` or `append`"));
         }
         "append" => {
-            let old = String::from_utf8(old.to_vec()).map_err(|error| {
-                let message = format_args!("`{}` is not UTF-8", place.display());
-                ToolError::failed(message).source(error)
-            })?;
+            let old = decode_note(place, old)?;
             let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
             format!("{old}{gap}{content}")
         }

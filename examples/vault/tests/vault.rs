@@ -3,11 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
 
 use std::fs;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
 use tool_sdk::testing::{self, Harness, ToolChecks};
-use tool_sdk::{ErrorKind, Mode, Registry, Rule, Session, Workspace};
+use tool_sdk::{
+    ApprovalRequest, ApprovalResponse, Approver, ErrorKind, Mode, Registry, Rule, Session,
+    Workspace,
+};
 
 tool_sdk::link!(tool_vault);
 
@@ -153,6 +159,70 @@ async fn a_rule_about_either_path_stops_the_move() {
     }
 }
 
+/// Writes a note with a link while the user is asked, then approves.
+struct LinkingApprover(PathBuf);
+
+impl Approver for LinkingApprover {
+    fn request_approval(
+        &self,
+        _: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        fs::write(&self.0, "[[Tea]]\n").unwrap();
+        Box::pin(std::future::ready(Some(ApprovalResponse::Once)))
+    }
+}
+
+// A note that was not among those that the rules judged is not changed.
+#[tokio::test]
+async fn a_move_changes_only_notes_that_were_judged() {
+    let folder = folder(NOTES);
+    let late = folder.path().join("late.md");
+    let approver = LinkingApprover(late.clone());
+    let harness =
+        harness_in(Mode::Auto, &folder, &[]).map_pipeline(|pipeline| pipeline.approver(approver));
+    let args = json!({ "from": "Tea.md", "to": "tea/Leaf.md" });
+    let error = harness.error("vault_move", args.clone()).await;
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.to_string().contains("`late.md`"), "{error}");
+    assert_eq!(fs::read_to_string(&late).unwrap(), "[[Tea]]\n");
+    assert!(folder.path().join("Tea.md").exists());
+    // The next call has the note among its resources.
+    let moved = text(&harness, "vault_move", args).await;
+    assert!(moved.contains("late.md (1)"), "{moved}");
+}
+
+// A move that cannot be planned is refused before anybody is asked.
+#[tokio::test]
+async fn a_move_that_cannot_be_planned_is_refused() {
+    let folder = folder(NOTES);
+    let late = folder.path().join("late.md");
+    let approver = LinkingApprover(late.clone());
+    let harness =
+        harness_in(Mode::Auto, &folder, &[]).map_pipeline(|pipeline| pipeline.approver(approver));
+    let error = harness.error("vault_move", json!({ "from": "no.md", "to": "a.md" })).await;
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    assert!(!late.exists());
+}
+
+// What would be too large to read again is not written.
+#[tokio::test]
+async fn notes_stay_readable() {
+    let folder =
+        folder(&[("big.md", &"a".repeat(1 << 20)), ("threads/big.md", &"a".repeat(1 << 20))]);
+    fs::write(folder.path().join("threads/latin.md"), b"# gr\xfc\xdfe\n").unwrap();
+    let harness = harness(&folder, &[]);
+    for (tool, args, why) in [
+        ("vault_write", json!({ "note": "big.md", "content": "b", "mode": "append" }), "1 MiB"),
+        ("thread_push", json!({ "thread": "big", "text": "b" }), "1 MiB"),
+        ("thread_push", json!({ "thread": "latin", "text": "b" }), "not UTF-8"),
+        ("thread_read", json!({ "thread": "latin" }), "not UTF-8"),
+    ] {
+        let error = harness.error(tool, args).await;
+        assert!(error.to_string().contains(why), "{tool}: {error}");
+    }
+    assert_eq!(fs::metadata(folder.path().join("big.md")).unwrap().len(), 1 << 20);
+}
+
 #[tokio::test]
 async fn denied_notes_are_not_found() {
     let folder = folder(NOTES);
@@ -181,7 +251,7 @@ async fn threads_grow_entry_by_entry() {
     assert_eq!(text(&harness, "thread_list", json!({})).await, "plan: 3 entries");
     let read = text(&harness, "thread_read", json!({ "thread": "plan", "limit": 1 })).await;
     assert_eq!(read, "plan: 3 entries\n\n## 3 agent\n\n### step 3");
-    let read = text(&harness, "thread_read", json!({ "thread": "plan", "after": 2 })).await;
+    let read = text(&harness, "thread_read", json!({ "thread": "plan", "first": 2 })).await;
     assert!(read.starts_with("plan: 3 entries\n\n## 2 agent") && read.contains("step 3"), "{read}");
     let error = harness.error("thread_read", json!({ "thread": "none" })).await;
     assert_eq!(error.kind(), ErrorKind::NotFound);
