@@ -40,7 +40,7 @@ pub use self::extract::{ExtractError, SymbolExtractor};
 pub use self::language::SourceLanguage;
 pub use self::repo_map::{MappedFile, RepoMap, RepoMapText};
 pub use self::structure_query::{
-    CapturedNode, StructureMatch, StructureQuery, StructureQueryError,
+    CapturedNode, StructureMatch, StructureMatches, StructureQuery, StructureQueryError,
 };
 pub use self::symbol::{FileSymbols, ReferenceRole, SymbolDefinition, SymbolKind, SymbolReference};
 pub use self::symbol_cache::SymbolCache;

@@ -25,7 +25,8 @@ const MAX_CAPTURED: usize = 4096;
 /// let query = StructureQuery::parse(SourceLanguage::Rust, text).unwrap();
 /// let source = "fn f() {\n    todo!()\n}\n";
 /// let found = SymbolExtractor::new().find_structure(&query, source, 10, &|| false).unwrap();
-/// assert_eq!(found[0].captures[0].first_line, 2);
+/// assert!(!found.is_truncated);
+/// assert_eq!(found.matches[0].captures[0].first_line, 2);
 ///
 /// let error = StructureQuery::parse(SourceLanguage::Rust, "(no_such_node)").unwrap_err();
 /// assert_eq!(error.to_string(), "line 1, column 2: Rust's grammar has no node `no_such_node`");
@@ -34,6 +35,16 @@ const MAX_CAPTURED: usize = 4096;
 pub struct StructureQuery {
     query: Query,
     language: SourceLanguage,
+}
+
+/// The matches of a structure query in one text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StructureMatches {
+    /// The matches, in the order of the text.
+    pub matches: Vec<StructureMatch>,
+    /// Whether there are more matches, or may be because the query exceeded its limit of work.
+    pub is_truncated: bool,
 }
 
 /// One match of a structure query.
@@ -54,6 +65,8 @@ pub struct CapturedNode {
     pub kind: String,
     /// The text of the node, at most 4 KiB.
     pub text: String,
+    /// Whether the text of the node is longer.
+    pub is_truncated: bool,
     /// The first line.
     pub first_line: u32,
     /// The last line.
@@ -140,7 +153,7 @@ impl SymbolExtractor {
         text: &str,
         limit: usize,
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<Vec<StructureMatch>, ExtractError> {
+    ) -> Result<StructureMatches, ExtractError> {
         let language = query.language;
         let grammar = language.grammar().ok_or(ExtractError::LanguageUnavailable(language))?;
         let tree = self.parse(grammar, text, is_cancelled)?;
@@ -149,10 +162,8 @@ impl SymbolExtractor {
         let bytes = text.as_bytes();
         let mut matches =
             self.cursor.matches_with_options(&query.query, tree.root_node(), bytes, options);
-        let mut found = Vec::new();
-        while found.len() < limit
-            && let Some(matched) = matches.next()
-        {
+        let mut found = StructureMatches::default();
+        while let Some(matched) = matches.next() {
             // A predicate may be all that a pattern captures for.
             let captures: Vec<CapturedNode> = matched
                 .captures()
@@ -161,11 +172,17 @@ impl SymbolExtractor {
                     captured_node(query.query.capture_names()[it.index as usize], it.node, text)
                 })
                 .collect();
-            if !captures.is_empty() {
-                found.push(StructureMatch { captures });
+            if captures.is_empty() {
+                continue;
             }
+            if found.matches.len() == limit {
+                found.is_truncated = true;
+                break;
+            }
+            found.matches.push(StructureMatch { captures });
         }
         drop(matches);
+        found.is_truncated |= self.cursor.did_exceed_match_limit();
         if is_cancelled() { Err(ExtractError::Cancelled) } else { Ok(found) }
     }
 }
@@ -178,6 +195,7 @@ fn captured_node(capture: &str, node: Node<'_>, text: &str) -> CapturedNode {
         capture: capture.to_owned(),
         kind: node.kind().to_owned(),
         text: text[..end].to_owned(),
+        is_truncated: end < text.len(),
         first_line: line(node.start_position().row),
         last_line: line(last_row(node)),
     }

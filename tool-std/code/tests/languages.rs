@@ -283,12 +283,14 @@ fn structure_queries_find_syntax() {
     let query = StructureQuery::parse(language, query).unwrap();
     let mut extractor = SymbolExtractor::new();
     let found = extractor.find_structure(&query, &text, 10, &|| false).unwrap();
-    let captures: Vec<_> = found[0].captures.iter().map(|it| (&*it.capture, &*it.text)).collect();
-    assert_eq!((found.len(), captures), (1, vec![("class", "Circle"), ("base", "Shape")]));
+    let captures: Vec<_> =
+        found.matches[0].captures.iter().map(|it| (&*it.capture, &*it.text)).collect();
+    assert!(!found.is_truncated);
+    assert_eq!((found.matches.len(), captures), (1, vec![("class", "Circle"), ("base", "Shape")]));
 
     let call = StructureQuery::parse(language, "(call) @call").unwrap();
     let limited = extractor.find_structure(&call, &text, 2, &|| false).unwrap();
-    assert_eq!(limited.len(), 2);
+    assert_eq!((limited.matches.len(), limited.is_truncated), (2, true));
 
     let cases = [
         (

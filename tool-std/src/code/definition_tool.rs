@@ -4,7 +4,7 @@ use tool_sdk::{Context, Output, State, ToolError, Workspace, WorkspacePath, tool
 use tool_std_code::{SymbolKind, SymbolPattern};
 
 use super::source_scan::{SourceScan, session_cache};
-use super::symbol_report::{CodeReport, definition_line, has_kind};
+use super::symbol_report::{CodeReport, LineBudget, definition_line, has_kind};
 use crate::read_task;
 
 /// Find where a symbol is defined.
@@ -68,6 +68,7 @@ pub async fn find_definition(
         let kind = kind.as_deref().and_then(SymbolKind::from_name);
         let pattern = SymbolPattern::new(&name);
         let scan = SourceScan::new(task, include.as_deref(), None, cache)?;
+        let budget = LineBudget::new();
         let found = scan.run(|file| {
             if !file.text.contains(pattern.name()) {
                 return Ok(None);
@@ -77,7 +78,7 @@ pub async fn find_definition(
                 .definitions
                 .iter()
                 .filter(|it| pattern.is_name_of(it) && has_kind(it, kind));
-            let lines: Vec<_> = matching.map(|it| definition_line(&file.path, it, 0)).collect();
+            let lines = budget.collect(matching.map(|it| definition_line(&file.path, it, 0)));
             Ok((!lines.is_empty()).then_some(lines))
         })?;
         let report = CodeReport {
@@ -86,6 +87,7 @@ pub async fn find_definition(
             summary: format!("of `{name}`, by name"),
             advice: "Use `search_code` to find similar names.",
             lines: found.items.into_iter().flatten().collect(),
+            is_partial: budget.is_exceeded(),
             limit: limit as usize,
         };
         Ok(report.format(&found.counts))

@@ -4,7 +4,7 @@ use tool_sdk::{Context, Output, State, ToolError, Workspace, WorkspacePath, tool
 use tool_std_code::{FileSymbols, SymbolPattern, SymbolReference};
 
 use super::source_scan::{SourceScan, session_cache};
-use super::symbol_report::{CodeLine, CodeReport, source_line};
+use super::symbol_report::{CodeLine, CodeReport, LineBudget, source_line};
 use crate::read_task;
 use crate::search::report::count_noun;
 
@@ -53,6 +53,7 @@ pub async fn find_references(
     read_task::run_blocking(path, workspace, cx, move |task| {
         let pattern = SymbolPattern::new(&name);
         let scan = SourceScan::new(task, include.as_deref(), None, cache)?;
+        let budget = LineBudget::new();
         let found = scan.run(|file| {
             if !file.text.contains(pattern.name()) {
                 return Ok(None);
@@ -63,7 +64,8 @@ pub async fn find_references(
             let all = symbols.references_to(pattern.name());
             let wanted = all.filter(|it| role.as_ref().is_none_or(|role| role == it.role.name()));
             let text: Vec<&str> = file.text.lines().collect();
-            let lines = wanted.map(|it| reference_line(&file.path, it, &symbols, &text)).collect();
+            let lines = wanted.map(|it| reference_line(&file.path, it, &symbols, &text));
+            let lines = budget.collect(lines);
             Ok(Some((lines, defined)))
         })?;
         let (lines, defined): (Vec<Vec<CodeLine>>, Vec<usize>) = found.items.into_iter().unzip();
@@ -74,6 +76,7 @@ pub async fn find_references(
             summary: format!("to `{}`, by name; {defined} of it found", pattern.name()),
             advice: "Use `search_code` to find similar names.",
             lines: lines.into_iter().flatten().collect(),
+            is_partial: budget.is_exceeded(),
             limit: limit as usize,
         };
         Ok(report.format(&found.counts))

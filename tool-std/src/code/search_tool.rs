@@ -7,7 +7,9 @@ use tool_std_code::{
 };
 
 use super::source_scan::{ScannedFile, SourceScan, session_cache};
-use super::symbol_report::{CodeLine, CodeReport, definition_line, has_kind, source_line};
+use super::symbol_report::{
+    CodeLine, CodeReport, LineBudget, definition_line, has_kind, source_line,
+};
 use crate::read_task;
 
 /// The maximum number of matches of a structure query in one file.
@@ -94,8 +96,9 @@ pub async fn search_code(
         let kind = kind.as_deref().and_then(SymbolKind::from_name);
         let scan = SourceScan::new(task, include.as_deref(), language.as_deref(), cache)?;
         let search = CodeQuery::parse(&query, &mode, language.as_deref())?;
+        let budget = LineBudget::new();
         let found = scan.run(|file| {
-            let lines = search.matching_lines(file, kind)?;
+            let lines = search.matching_lines(file, kind, &budget)?;
             Ok((!lines.is_empty()).then_some(lines))
         })?;
         let (noun, summary, advice) = search.wording(&query);
@@ -105,6 +108,7 @@ pub async fn search_code(
             summary,
             advice,
             lines: found.items.into_iter().flatten().collect(),
+            is_partial: budget.is_exceeded(),
             limit: limit as usize,
         };
         Ok(report.format(&found.counts))
@@ -146,18 +150,26 @@ impl CodeQuery {
         &self,
         file: &mut ScannedFile<'_>,
         kind: Option<SymbolKind>,
+        budget: &LineBudget,
     ) -> Result<Vec<CodeLine>, ExtractError> {
+        if budget.is_spent() {
+            return Ok(Vec::new());
+        }
         match self {
             Self::Symbol(pattern) => {
                 let symbols = file.symbols()?;
                 let matching = symbols.definitions.iter().filter(|it| has_kind(it, kind));
                 let ranked = matching.filter_map(|it| Some((it, pattern.rank(it)?)));
-                Ok(ranked.map(|(it, rank)| definition_line(&file.path, it, rank)).collect())
+                let lines = ranked.map(|(it, rank)| definition_line(&file.path, it, rank));
+                Ok(budget.collect(lines))
             }
-            Self::Text(wanted) => find_text(wanted, file, kind),
+            Self::Text(wanted) => find_text(wanted, file, kind, budget),
             Self::Structure(query) => {
                 let found = file.find_structure(query, MAX_MATCHES)?;
-                if found.is_empty() {
+                if found.is_truncated {
+                    budget.set_exceeded();
+                }
+                if found.matches.is_empty() {
                     return Ok(Vec::new());
                 }
                 let symbols = file.symbols()?;
@@ -166,8 +178,8 @@ impl CodeQuery {
                         .first()
                         .is_some_and(|first| is_inside_kind(&symbols, first.first_line, kind))
                 };
-                let found = found.iter().filter(|it| is_inside(it));
-                Ok(found.map(|it| structure_line(&file.path, it)).collect())
+                let found = found.matches.iter().filter(|it| is_inside(it));
+                Ok(budget.collect(found.map(|it| structure_line(&file.path, it))))
             }
         }
     }
@@ -196,6 +208,7 @@ fn find_text(
     wanted: &str,
     file: &mut ScannedFile<'_>,
     kind: Option<SymbolKind>,
+    budget: &LineBudget,
 ) -> Result<Vec<CodeLine>, ExtractError> {
     if !file.text.contains(wanted) {
         return Ok(Vec::new());
@@ -205,18 +218,16 @@ fn find_text(
     let numbered =
         (1..).zip(&lines).filter_map(|(number, line)| Some((number, line.find(wanted)?)));
     let inside = numbered.filter(|(number, _)| is_inside_kind(&symbols, *number, kind));
-    Ok(inside
-        .map(|(number, at)| {
-            let text = source_line(&lines, number, u32::try_from(at).unwrap_or(0));
-            let text = match symbols.enclosing_definition(number) {
-                Some(it) if it.first_line < it.last_line => {
-                    format!("{text}  (in {} {})", it.kind, it.qualified_name())
-                }
-                _ => text,
-            };
-            CodeLine { path: file.path.clone(), lines: (number, number), text, rank: 0 }
-        })
-        .collect())
+    Ok(budget.collect(inside.map(|(number, at)| {
+        let text = source_line(&lines, number, u32::try_from(at).unwrap_or(0));
+        let text = match symbols.enclosing_definition(number) {
+            Some(it) if it.first_line < it.last_line => {
+                format!("{text}  (in {} {})", it.kind, it.qualified_name())
+            }
+            _ => text,
+        };
+        CodeLine { path: file.path.clone(), lines: (number, number), text, rank: 0 }
+    })))
 }
 
 /// Whether any definition of the kind is around a line.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tool_sdk::{Context, FolderEntry, ResolvedPath, ToolError, Visibility, WorkStop};
 use tool_std_code::{
-    ExtractError, FileSymbols, SourceLanguage, StructureMatch, StructureQuery, SymbolCache,
+    ExtractError, FileSymbols, SourceLanguage, StructureMatches, StructureQuery, SymbolCache,
     SymbolExtractor,
 };
 
@@ -188,9 +188,9 @@ impl ScannedFile<'_> {
         &mut self,
         query: &StructureQuery,
         limit: usize,
-    ) -> Result<Vec<StructureMatch>, ExtractError> {
+    ) -> Result<StructureMatches, ExtractError> {
         if query.language() != self.language {
-            return Ok(Vec::new());
+            return Ok(StructureMatches::default());
         }
         let (stop, started) = (self.stop, self.started);
         self.extractor.find_structure(query, self.text, limit, &|| is_over(stop, started))

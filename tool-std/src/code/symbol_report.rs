@@ -1,6 +1,8 @@
-//! Formats lines of source files for the model, grouped by file.
+//! Collects lines of source files, and formats them for the model, grouped by file.
 //!
 //! **Invariant:** nothing here opens a file.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::json;
 use tool_sdk::{Output, escape_for_display};
@@ -13,6 +15,50 @@ use crate::text::excerpt::excerpt_around;
 
 /// The maximum number of characters of a line.
 const MAX_LINE: usize = 300;
+
+/// The maximum number of lines that are collected from all files of a search.
+const MAX_LINES: usize = 20_000;
+
+/// How many more lines a search may collect, shared by all of its threads.
+pub(super) struct LineBudget {
+    left: AtomicUsize,
+    is_exceeded: AtomicBool,
+}
+
+impl LineBudget {
+    pub(super) fn new() -> Self {
+        Self { left: AtomicUsize::new(MAX_LINES), is_exceeded: AtomicBool::new(false) }
+    }
+
+    /// Collects lines while there is budget.
+    pub(super) fn collect(&self, lines: impl Iterator<Item = CodeLine>) -> Vec<CodeLine> {
+        lines.map_while(|line| self.spend_one().then_some(line)).collect()
+    }
+
+    /// Returns whether lines were left out.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.is_exceeded.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether no more lines are collected, and the report will say so.
+    pub(super) fn is_spent(&self) -> bool {
+        self.is_exceeded() && self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// Remembers that lines were left out.
+    pub(super) fn set_exceeded(&self) {
+        self.is_exceeded.store(true, Ordering::Relaxed);
+    }
+
+    fn spend_one(&self) -> bool {
+        let spend = |left: usize| left.checked_sub(1);
+        let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok();
+        if !spent {
+            self.set_exceeded();
+        }
+        spent
+    }
+}
 
 /// A line of a result.
 pub(super) struct CodeLine {
@@ -35,6 +81,8 @@ pub(super) struct CodeReport<'r> {
     /// What follows when nothing was found.
     pub(super) advice: &'r str,
     pub(super) lines: Vec<CodeLine>,
+    /// Whether there are more lines than were collected.
+    pub(super) is_partial: bool,
     pub(super) limit: usize,
 }
 
@@ -46,9 +94,11 @@ impl CodeReport<'_> {
             by_rank.then_with(|| one.path.cmp(&other.path)).then(one.lines.cmp(&other.lines))
         });
         let (total, (one, many)) = (self.lines.len(), self.noun);
+        let at_least = if self.is_partial { "at least " } else { "" };
+        let counted = format!("{at_least}{}", count_noun(total as u64, one, many));
         let mut text = match total {
-            0 => format!("No {many} {}. {}\n", self.summary, self.advice),
-            _ => format!("Found {} {}.\n", count_noun(total as u64, one, many), self.summary),
+            0 if !self.is_partial => format!("No {many} {}. {}\n", self.summary, self.advice),
+            _ => format!("Found {counted} {}.\n", self.summary),
         };
         let (mut shown, mut last_path) = (Vec::new(), None);
         for line in self.lines.iter().take(self.limit) {
@@ -64,16 +114,15 @@ impl CodeReport<'_> {
             last_path = Some(&line.path);
             shown.push(json!({ "file": line.path, "line": line.lines.0, "content": line.text }));
         }
-        if shown.len() < total {
+        let truncated = shown.len() < total || self.is_partial;
+        if truncated {
             text.push_str(&format!(
-                "(Showing {} of {}. Narrow the search or raise `limit`.)\n",
-                shown.len(),
-                count_noun(total as u64, one, many)
+                "(Showing {} of {counted}. Narrow the search or raise `limit`.)\n",
+                shown.len()
             ));
         }
         text.push_str(&counts.notes());
         text.pop();
-        let truncated = shown.len() < total;
         Output::text(text).metadata("shown", shown.len()).metadata("truncated", truncated).display(
             json!({
                 "type": "search",

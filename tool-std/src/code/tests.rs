@@ -233,6 +233,23 @@ async fn denied_files_are_not_found() {
     assert_eq!(error.kind(), ErrorKind::Denied);
 }
 
+// Lines and matches are collected up to a limit, and the result says so.
+#[tokio::test]
+async fn what_is_not_collected_is_told() {
+    let (lines, calls) = ("// hit\n".repeat(12_000), "f()\n".repeat(2001));
+    let folder = folder(&[("a.rs", &lines), ("b.rs", &lines), ("c.py", &calls)]);
+    let args = json!({ "query": "hit", "mode": "text", "limit": 1 });
+    let found = text(&folder, "search_code", args).await;
+    assert!(
+        found.starts_with("Found at least 20000 lines with `hit` in source files.\n"),
+        "{found}"
+    );
+    assert!(found.contains("(Showing 1 of at least 20000 lines."), "{found}");
+    let query = json!({ "query": "(call) @call", "mode": "structure", "language": "python" });
+    let found = text(&folder, "search_code", query).await;
+    assert!(found.starts_with("Found at least 2000 matches of the query.\n"), "{found}");
+}
+
 #[tokio::test]
 async fn large_files_are_left_out_and_told() {
     let large = format!("fn target() {{}}\n//{}\n", " ".repeat(1 << 20));
