@@ -89,7 +89,7 @@ const OPTIONS: [(&str, &str, &str); 9] = [
     (
         "web-robots",
         "on|off",
-        "Whether pages that robots.txt excludes are left alone [env: TOOL_SDK_WEB_ROBOTS] [default: off]",
+        "Whether pages that robots.txt excludes are left alone; targets of redirects are not checked [env: TOOL_SDK_WEB_ROBOTS] [default: off]",
     ),
     (
         "web-user-agent",
