@@ -325,7 +325,8 @@ impl GuardedClient {
         // A caller may have a URL that no policy has seen.
         let url = self.settings().urls.parse_url(request.url.as_str())?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        let builder = self.http_for(&url)?.request(request.method, url.clone()).headers(request.headers);
+        let builder =
+            self.http_for(&url)?.request(request.method, url.clone()).headers(request.headers);
         let builder = match request.body {
             Some(body) => builder.body(body),
             None => builder,

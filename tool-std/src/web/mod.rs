@@ -21,5 +21,5 @@ mod url_resource;
 
 pub use self::fetch_tool::web_fetch;
 pub use self::search::{
-    SearchRecency, SearchHit, SearchProvider, SearchProviders, SearchQuery, web_search,
+    SearchHit, SearchProvider, SearchProviders, SearchQuery, SearchRecency, web_search,
 };

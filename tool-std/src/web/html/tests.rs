@@ -126,7 +126,8 @@ const PAGES: [PageCase; 12] = [
 #[test]
 fn pages_become_markdown() {
     for PageCase { html, title, kept, left_out } in PAGES {
-        let page = convert_html(html, "https://valley.example/news/a.html", HtmlTextStyle::Markdown);
+        let page =
+            convert_html(html, "https://valley.example/news/a.html", HtmlTextStyle::Markdown);
         assert_eq!(page.title.as_deref(), Some(title));
         for text in kept {
             assert!(page.text.contains(text), "{title}: no {text} in:\n{}", page.text);

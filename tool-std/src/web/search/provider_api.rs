@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use tool_sdk::net::{Url, WebRequest, utc_date};
 
-use super::{SearchRecency, SearchHit, SearchQuery};
+use super::{SearchHit, SearchQuery, SearchRecency};
 
 /// A known API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

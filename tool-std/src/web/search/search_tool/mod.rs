@@ -7,7 +7,7 @@ use tool_sdk::{Context, FromContext as _, InvalidArgs, Output, Resource, State, 
 
 use super::merge::{MergedHit, merge_hits};
 use super::provider_client::configured_providers;
-use super::{SearchRecency, SearchProviders, SearchQuery};
+use super::{SearchProviders, SearchQuery, SearchRecency};
 
 /// The most characters of a snippet.
 const MAX_SNIPPET_CHARS: usize = 500;
