@@ -191,7 +191,7 @@ async fn a_move_changes_only_notes_that_were_judged() {
     assert!(moved.contains("late.md (1)"), "{moved}");
 }
 
-// A move that cannot be planned is refused before anybody is asked.
+// A move that cannot be planned is refused before the user is asked.
 #[tokio::test]
 async fn a_move_that_cannot_be_planned_is_refused() {
     let folder = folder(NOTES);
