@@ -56,3 +56,36 @@ impl JudgedMoves {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tool_sdk::testing;
+
+    use super::*;
+
+    fn paths(paths: &[&str]) -> BTreeSet<String> {
+        paths.iter().map(|path| (*path).to_owned()).collect()
+    }
+
+    #[test]
+    fn only_paths_of_each_plan_of_a_call_are_judged() {
+        let (moves, cx) = (JudgedMoves::default(), testing::context());
+        let call = cx.call_id();
+        moves.add(call, "a.md", "b.md", paths(&["a.md", "x.md"]));
+        moves.add(call, "a.md", "b.md", paths(&["a.md", "x.md", "late.md"]));
+        moves.add(call, "a.md", "c.md", paths(&["a.md"]));
+        assert_eq!(moves.take(call, "a.md", "b.md"), paths(&["a.md", "x.md"]));
+        assert_eq!(moves.take(call, "a.md", "b.md"), paths(&[]));
+        assert_eq!(moves.take(call, "a.md", "c.md"), paths(&["a.md"]));
+    }
+
+    #[test]
+    fn few_calls_wait() {
+        let (moves, cx) = (JudgedMoves::default(), testing::context());
+        for number in 0..=MAX_CALLS {
+            moves.add(cx.call_id(), "a.md", &number.to_string(), paths(&["a.md"]));
+        }
+        assert!(moves.take(cx.call_id(), "a.md", "0").is_empty());
+        assert!(!moves.take(cx.call_id(), "a.md", "1").is_empty());
+    }
+}

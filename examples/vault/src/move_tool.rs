@@ -3,7 +3,7 @@
 //! **Invariant:** a move that cannot be planned when the rules judge it is refused, and the call
 //! changes no note that the rules did not judge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use tool_sdk::{
@@ -47,10 +47,7 @@ pub async fn vault_move(
     let judged = cx.session().extension::<JudgedMoves>().take(cx.call_id(), &from, &to);
     cx.run_blocking(move |stop| {
         let plan = planned_move(&workspace, &visible, &from, &to, || stop.is_stopped())?;
-        if let Some(other) = plan.rewritten.iter().find(|note| !judged.contains(&note.path)) {
-            let message = format_args!("`{}` has just got a link that would change", other.path);
-            return Err(ToolError::conflict(message).hint("call again"));
-        }
+        check_judged(&plan.rewritten, &judged)?;
         let mut transaction = FileTransaction::new();
         for note in &plan.rewritten {
             check_note_size(&note.text)?;
@@ -91,6 +88,17 @@ pub async fn vault_move(
         Ok(Output::text(text).metadata("changed_notes", changed.len()))
     })
     .await
+}
+
+/// Fails when a plan changes a note that no rule judged.
+fn check_judged(rewritten: &[RewrittenNote], judged: &BTreeSet<String>) -> Result<(), ToolError> {
+    match rewritten.iter().find(|note| !judged.contains(&note.path)) {
+        Some(other) => {
+            let message = format_args!("`{}` has just got a link that would change", other.path);
+            Err(ToolError::conflict(message).hint("call again"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What a move changes, with the texts from which that was found out.
@@ -163,4 +171,21 @@ fn preview_move(args: &VaultMoveArgs, cx: &Context) -> Result<Option<Value>, Too
         "to": args.to.as_str(),
         "changed": changed,
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use tool_sdk::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_with_a_note_that_was_not_judged_is_a_conflict() {
+        let note = |path: &str| RewrittenNote { path: path.into(), text: String::new(), links: 1 };
+        let judged = BTreeSet::from(["Tea.md".to_owned(), "log.md".to_owned()]);
+        assert!(check_judged(&[note("Tea.md"), note("log.md")], &judged).is_ok());
+        let error = check_judged(&[note("Tea.md"), note("late.md")], &judged).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("`late.md`"), "{error}");
+    }
 }

@@ -182,8 +182,8 @@ async fn a_move_changes_only_notes_that_were_judged() {
         harness_in(Mode::Auto, &folder, &[]).map_pipeline(|pipeline| pipeline.approver(approver));
     let args = json!({ "from": "Tea.md", "to": "tea/Leaf.md" });
     let error = harness.error("vault_move", args.clone()).await;
-    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-    assert!(error.to_string().contains("`late.md`"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert!(error.to_string().contains("what the call touches changed"), "{error}");
     assert_eq!(fs::read_to_string(&late).unwrap(), "[[Tea]]\n");
     assert!(folder.path().join("Tea.md").exists());
     // The next call has the note among its resources.
