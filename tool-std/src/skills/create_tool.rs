@@ -1,5 +1,7 @@
 //! The tool `skill_create`: writes a new skill.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tool_sdk::{Context, Output, Resource, ToolError, tool};
 
@@ -7,7 +9,7 @@ use super::discovery::{SkillPlaces, SkillScope};
 use super::document::{MAX_DESCRIPTION_CHARS, format_document};
 use super::entry_name::is_specified_name;
 use super::plan::SkillPlan;
-use super::planned_calls::{forget_plan, plan_for_call};
+use super::planned_calls::{plan_for_call, take_plan};
 
 /// Write a skill: instructions that later sessions find and follow for tasks of this kind.
 ///
@@ -53,8 +55,7 @@ pub async fn skill_create(
         triggers: &triggers,
         scope: &scope,
     };
-    let plan = plan_for_call(cx, || request.plan(cx))?;
-    forget_plan(cx);
+    let plan = take_plan(cx, &request, || request.plan(cx))?;
     let places = SkillPlaces::for_session(cx.session());
     let (folder, waits) = (plan.folder(), !places.counts(plan.scope));
     cx.run_blocking(move |stop| {
@@ -70,6 +71,7 @@ pub async fn skill_create(
 }
 
 /// The arguments of a call.
+#[derive(Debug)]
 struct NewSkill<'a> {
     name: &'a str,
     description: &'a str,
@@ -117,15 +119,19 @@ impl<'a> NewSkill<'a> {
     }
 }
 
+fn plan_of_args(args: &SkillCreateArgs, cx: &Context) -> Result<Arc<SkillPlan>, ToolError> {
+    let request = NewSkill::from_args(args);
+    plan_for_call(cx, &request, || request.plan(cx))
+}
+
 fn approval_resources(args: &SkillCreateArgs, cx: &Context) -> Vec<Resource> {
     let resource = Resource::new(format!("{}/{}", args.scope, args.name));
-    match plan_for_call(cx, || NewSkill::from_args(args).plan(cx)) {
+    match plan_of_args(args, cx) {
         Ok(_) => vec![resource],
         Err(error) => vec![resource.with_refusal(&error)],
     }
 }
 
 fn approval_preview(args: &SkillCreateArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    let plan = plan_for_call(cx, || NewSkill::from_args(args).plan(cx))?;
-    Ok(Some(plan.preview()))
+    Ok(Some(plan_of_args(args, cx)?.preview()))
 }

@@ -1,19 +1,21 @@
 //! The tool `skill_install`: installs a skill from a folder or an archive.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tool_sdk::{Context, Output, Resource, RiskClass, ToolError, Workspace, WorkspacePath, tool};
 
 use super::discovery::{SkillPlaces, SkillScope};
 use super::plan::{InstallRequest, SkillPlan};
-use super::planned_calls::{forget_plan, plan_for_call};
-use super::staging::Replacement;
+use super::planned_calls::{plan_for_call, take_plan};
+use super::staging::ReplacementPolicy;
 
 /// Install a skill from a folder, a git repository that is on this computer, a zip file, an MCP
-/// bundle (mcpb) or a tar.gz file.
+/// bundle (mcpb), a tar or a tar.gz file.
 ///
-/// The user sees the whole text and decides. Nothing of the skill runs, and nothing is granted.
-/// With `dry_run` you get the plan: the files, the content hash, the lines that deserve a look and
-/// the whole text.
+/// The prompt shows up to 2 MiB of text; other files are named with their size. Nothing of the skill
+/// runs, and nothing is granted. With `dry_run` you get the plan: the files, the content hash, the
+/// lines that deserve a look and the same text.
 #[tool(
     write,
     category = "skills",
@@ -52,8 +54,7 @@ pub async fn skill_install(
 ) -> Result<Output, ToolError> {
     let request =
         SourceRequest { source: &source, skill: skill.as_deref(), scope: &scope, replace };
-    let plan = plan_for_call(cx, || request.plan(cx))?;
-    forget_plan(cx);
+    let plan = take_plan(cx, &request, || request.plan(cx))?;
     let output = |text: String, plan: &SkillPlan| {
         Output::text(text)
             .metadata("skill_name", plan.name.as_str())
@@ -85,6 +86,7 @@ pub async fn skill_install(
 }
 
 /// The arguments of a call.
+#[derive(Debug)]
 struct SourceRequest<'a> {
     source: &'a WorkspacePath,
     skill: Option<&'a str>,
@@ -109,16 +111,25 @@ impl<'a> SourceRequest<'a> {
             source: &source,
             skill: self.skill,
             scope: SkillScope::from_argument(self.scope),
-            replacement: if self.replace { Replacement::Allowed } else { Replacement::Refused },
+            replacement: if self.replace {
+                ReplacementPolicy::Allowed
+            } else {
+                ReplacementPolicy::Refused
+            },
         };
         SkillPlan::for_install(request, &SkillPlaces::for_session(cx.session()))
     }
 }
 
+fn plan_of_args(args: &SkillInstallArgs, cx: &Context) -> Result<Arc<SkillPlan>, ToolError> {
+    let request = SourceRequest::from_args(args);
+    plan_for_call(cx, &request, || request.plan(cx))
+}
+
 /// The source is read, and the skill of its name is written.
 fn approval_resources(args: &SkillInstallArgs, cx: &Context) -> Vec<Resource> {
     let mut resources = args.source.read_resources(cx);
-    match plan_for_call(cx, || SourceRequest::from_args(args).plan(cx)) {
+    match plan_of_args(args, cx) {
         Ok(plan) => {
             let skill = Resource::new(format!("{}/{}", plan.scope.as_str(), plan.name));
             let class = if args.dry_run { RiskClass::Read } else { RiskClass::Write };
@@ -134,12 +145,12 @@ fn approval_resources(args: &SkillInstallArgs, cx: &Context) -> Vec<Resource> {
 
 /// An approval holds for the content that was shown.
 fn approval_facts(args: &SkillInstallArgs, cx: &Context) -> Vec<(&'static str, String)> {
-    match plan_for_call(cx, || SourceRequest::from_args(args).plan(cx)) {
+    match plan_of_args(args, cx) {
         Ok(plan) => vec![("content", plan.hash.clone())],
         Err(_) => Vec::new(),
     }
 }
 
 fn approval_preview(args: &SkillInstallArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    Ok(Some(plan_for_call(cx, || SourceRequest::from_args(args).plan(cx))?.preview()))
+    Ok(Some(plan_of_args(args, cx)?.preview()))
 }

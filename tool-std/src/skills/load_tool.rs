@@ -11,9 +11,9 @@ use super::discovery::{FoundSkill, SkillPlaces};
 use super::document::FILE_NAME;
 use super::entry_name::check_entry_name;
 use super::host_files::read_text_file;
-use super::package::PackageLimits;
+use super::package::{PackageLimits, is_ignored_name};
 use super::pins::{PinState, SkillPins};
-use super::source::read_source;
+use super::source::list_file_names;
 use super::{find_skill, unknown_skill};
 
 /// How many files of a skill are listed.
@@ -34,7 +34,7 @@ struct LoadedSkills(Arc<Mutex<HashMap<String, String>>>);
 #[tool(
     read,
     category = "skills",
-    approval(resources = approval_resources, suggest = |args| vec![args.name.clone()]),
+    approval(resources = approval_resources),
     display(name = "Skill", primary = name, show(name, file), summary = "Loading the skill {name}"),
     truncate = head,
     example = r#"{"name": "write-skill"}"#
@@ -54,18 +54,23 @@ pub async fn skill(
     let places = SkillPlaces::for_session(cx.session());
     let library = cx.run_blocking(move |_| Ok::<_, ToolError>(places.discover())).await?;
     let found = find_skill(&library, &name).ok_or_else(|| unknown_skill(&name, &library, cx))?;
+    let found = found.clone();
     if let Some(file) = file {
-        return read_skill_file(found, &file);
+        return cx.run_blocking(move |_| read_skill_file(&found, &file)).await;
     }
-    let text = format_skill(found);
+    let read = move |_: &_| {
+        let text = format_skill(&found);
+        Ok::<_, ToolError>((found, text))
+    };
+    let (found, text) = cx.run_blocking(read).await?;
     let name = &found.document.name;
     if !cx.session().has_stateless_calls() && !note_loaded(cx, name, &text) && !reload {
         let text = format!(
             "The skill `{name}` is loaded already: its text is above. Pass `reload` if it is not."
         );
-        return Ok(with_facts(Output::text(text), found));
+        return Ok(with_facts(Output::text(text), &found));
     }
-    Ok(with_facts(Output::text(text).exempt_from_compaction(), found))
+    Ok(with_facts(Output::text(text).exempt_from_compaction(), &found))
 }
 
 /// Notes what was loaded; returns whether that is new.
@@ -88,7 +93,7 @@ fn with_facts(output: Output, skill: &FoundSkill) -> Output {
 }
 
 /// Formats a skill for the model: its body in a tag, then its files.
-pub(super) fn format_skill(skill: &FoundSkill) -> String {
+fn format_skill(skill: &FoundSkill) -> String {
     let document = &skill.document;
     let mut text =
         format!("<skill name=\"{}\" scope=\"{}\">\n", document.name, skill.scope.as_str());
@@ -120,9 +125,8 @@ pub(super) fn format_skill(skill: &FoundSkill) -> String {
 
 /// Returns the files of a skill beside its `SKILL.md`.
 fn list_files(folder: &Path) -> Vec<String> {
-    let found = read_source(folder, PackageLimits::default());
-    let files = found.map(|found| found.package.files).unwrap_or_default();
-    files.into_keys().filter(|name| name != FILE_NAME).collect()
+    let names = list_file_names(folder, PackageLimits::default()).unwrap_or_default();
+    names.into_iter().filter(|name| name != FILE_NAME).collect()
 }
 
 fn read_skill_file(skill: &FoundSkill, file: &str) -> Result<Output, ToolError> {
@@ -137,8 +141,12 @@ fn read_skill_file(skill: &FoundSkill, file: &str) -> Result<Output, ToolError> 
     };
     let real = |path: &Path| path.canonicalize().map_err(|error| missing(&error.to_string()));
     let path = real(&folder.join(file))?;
-    if !path.starts_with(real(folder)?) {
-        return Err(missing("it leads out of the folder of the skill"));
+    let folder = real(folder)?;
+    let inside = path
+        .strip_prefix(&folder)
+        .map_err(|_| missing("it leads out of the folder of the skill"))?;
+    if inside.iter().any(|component| is_ignored_name(&component.to_string_lossy())) {
+        return Err(missing("it is not a part of the skill"));
     }
     let text =
         read_text_file(&path, MAX_FILE_BYTES).map_err(|error| missing(&error.to_string()))?;
@@ -146,7 +154,8 @@ fn read_skill_file(skill: &FoundSkill, file: &str) -> Result<Output, ToolError> 
 }
 
 /// The skill as a resource under its own name. One whose files are not those that were installed
-/// needs a new approval.
+/// needs a new approval for each call: being opaque, it is covered by no grant for its name, and none
+/// is offered, because such a grant would cover every later change.
 fn approval_resources(args: &SkillArgs, cx: &Context) -> Vec<Resource> {
     let places = SkillPlaces::for_session(cx.session());
     let library = places.discover();
@@ -163,7 +172,7 @@ fn approval_resources(args: &SkillArgs, cx: &Context) -> Vec<Resource> {
                 "the files of this skill have changed since it was installed from {}",
                 pin.source
             );
-            vec![resource.requires_approval().with_reason(reason)]
+            vec![resource.opaque().requires_approval().with_reason(reason)]
         }
         PinState::Unpinned | PinState::Unchanged(_) => vec![resource],
     }

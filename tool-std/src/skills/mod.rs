@@ -3,12 +3,14 @@
 //!
 //! A skill is a folder with a file `SKILL.md`, as the specification of Agent Skills describes it.
 //! Skills are found in the folders `.agents/skills`, `.claude/skills`, `.opencode/skill`,
-//! `.opencode/skills` and `.codex/skills` of the workspace's roots and of the home folder, in the
+//! `.opencode/skills` and `.codex/skills` of the workspace's roots and of the home folder, in
+//! `.config/opencode/skill` and `.config/opencode/skills` of the home folder, in `skills` of the
 //! state folder, where they are installed, and in this program. What is in a project counts only
 //! when the user [trusts](tool_sdk::TrustedFolders) its folder.
 //!
 //! The permission `skill` has the names of skills as patterns: a rule `deny skill(NAME)` also hides
-//! the skill from the list. Tools that write ask, and show the whole text that a model would read.
+//! the skill from the list. Tools that write ask, and show up to 2 MiB of the text
+//! that a model would read; other files are named with their size.
 //!
 //! **Invariant:** the text of a skill is data. It never widens what a session may do, and
 //! installing one runs nothing and grants nothing.

@@ -35,8 +35,19 @@ impl Default for PackageLimits {
 /// Archives with fewer bytes of content are not measured by their ratio: short texts compress well.
 const UNMEASURED_BYTES: u64 = 1 << 20;
 
-/// Files and folders that are left out in every folder: metadata of version control and of macOS.
+/// Files and folders that are left out in every folder, in any case: metadata of version control and of macOS.
 const IGNORED_NAMES: [&str; 5] = [".git", ".hg", ".svn", "__MACOSX", ".DS_Store"];
+
+/// Whether a file or a folder of this name is left out. The content hash does not cover it, so that
+/// no tool reads it as a part of a skill.
+pub(super) fn is_ignored_name(component: &str) -> bool {
+    IGNORED_NAMES.iter().any(|name| name.eq_ignore_ascii_case(component))
+}
+
+/// Returns a hash in hexadecimal digits.
+pub(super) fn to_hex_digest(hash: [u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +84,7 @@ impl SkillPackage {
             add(&[u8::from(file.is_executable)]);
             add(&file.bytes);
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        to_hex_digest(hash.finalize())
     }
 
     /// Returns the part below a folder of the package; the empty folder is the whole package.
@@ -133,7 +144,7 @@ impl PackageBuilder {
             let most = self.limits.entries;
             return Err(too_large(format_args!("it has more than {most} files and folders")));
         }
-        Ok(name.split('/').any(|component| IGNORED_NAMES.contains(&component)))
+        Ok(name.split('/').any(is_ignored_name))
     }
 
     /// Adds a file with what `content` has.

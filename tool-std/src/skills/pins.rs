@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tool_sdk::ToolError;
 
 use super::host_files::read_bounded_file;
-use super::package::PackageLimits;
+use super::package::{PackageLimits, SkillPackage, to_hex_digest};
 use super::source::read_source;
 use super::staging::create_private_folders;
 
@@ -60,8 +60,7 @@ impl SkillPins {
     /// Returns the pin file of a skill folder: each has its own, so that no lock is needed.
     fn file(&self, skill: &Path) -> PathBuf {
         let hash = hmac_sha256::Hash::hash(skill.as_os_str().as_encoded_bytes());
-        let digits: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(format!("{digits}.json"))
+        self.folder.join(format!("{:.32}.json", to_hex_digest(hash)))
     }
 
     /// Returns the pin of a skill folder. A file that cannot be read counts as a pin that nothing
@@ -92,6 +91,11 @@ impl SkillPins {
             found.package.refused.is_empty() && found.package.content_hash() == pin.hash
         });
         if is_same { PinState::Unchanged(pin) } else { PinState::Changed(pin) }
+    }
+
+    /// Whether the skill was installed with other files than `package` has.
+    pub(super) fn is_changed(&self, skill: &Path, package: &SkillPackage) -> bool {
+        self.find(skill).is_some_and(|pin| pin.hash != package.content_hash())
     }
 
     /// Stores a pin in place of an earlier one of the same folder.

@@ -1,50 +1,83 @@
 //! The plans of calls that wait for their approval, so that what was shown is what is done.
+//!
+//! **Invariant:** a call whose plan was dropped fails; no call gets a second plan. Other arguments
+//! are another call, also when a user edited them or a client uses an id again.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tool_sdk::{Context, ToolError};
 
+use super::package::to_hex_digest;
 use super::plan::SkillPlan;
 
 /// How many plans are kept; those of denied calls are dropped when others come.
 const MAX_PLANS: usize = 4;
 
+/// How many calls are remembered, most of them without their plans.
+const MAX_CALLS: usize = 1000;
+
 /// A plan, or why there is none.
 type PlanResult = Result<Arc<SkillPlan>, ToolError>;
 
-/// Plans with the ids of their calls, the oldest first.
-type PlanQueue = VecDeque<(String, Arc<SkillPlan>)>;
+/// The keys of calls with their plans, the oldest first. A plan that was dropped is `None`.
+type PlanQueue = VecDeque<(String, Option<Arc<SkillPlan>>)>;
 
 /// The plans of a session's latest calls.
 #[derive(Clone, Default)]
 struct PlannedCalls(Arc<Mutex<PlanQueue>>);
 
-/// Returns the plan of this call, which `make` makes when it is asked for the first time.
+impl PlannedCalls {
+    fn lock(&self) -> MutexGuard<'_, PlanQueue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the plan of this call, which `make` makes when it is asked for the first time. Fails when
+/// the plan was dropped for later ones: a new plan could do something else than what was shown.
 pub(super) fn plan_for_call(
     cx: &Context,
+    arguments: &impl fmt::Debug,
     make: impl FnOnce() -> Result<SkillPlan, ToolError>,
 ) -> PlanResult {
     let planned = cx.session().extension::<PlannedCalls>();
-    let id = cx.call_id().to_string();
-    let find = |plans: &PlanQueue| {
-        plans.iter().find(|(call, _)| *call == id).map(|(_, plan)| Arc::clone(plan))
-    };
-    if let Some(plan) = find(&planned.0.lock().unwrap_or_else(PoisonError::into_inner)) {
-        return Ok(plan);
+    let key = call_key(cx, arguments);
+    if let Some((_, plan)) = planned.lock().iter().find(|(call, _)| *call == key) {
+        return plan.clone().ok_or_else(|| {
+            ToolError::conflict("the plan of this call is gone")
+                .hint("call again; few such calls can wait at a time")
+        });
     }
     let plan = Arc::new(make()?);
-    let mut plans = planned.0.lock().unwrap_or_else(PoisonError::into_inner);
-    plans.push_back((id, Arc::clone(&plan)));
-    if plans.len() > MAX_PLANS {
-        plans.pop_front();
-    }
+    add_plan(&mut planned.lock(), key, Arc::clone(&plan));
     Ok(plan)
 }
 
-/// Forgets the plan of a call that is done.
-pub(super) fn forget_plan(cx: &Context) {
-    let planned = cx.session().extension::<PlannedCalls>();
-    let id = cx.call_id().to_string();
-    planned.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|(call, _)| *call != id);
+/// Adds a plan, and drops the oldest beyond the limits.
+fn add_plan(plans: &mut PlanQueue, key: String, plan: Arc<SkillPlan>) {
+    plans.push_back((key, Some(plan)));
+    let dropped = plans.iter_mut().rev().filter(|(_, plan)| plan.is_some()).skip(MAX_PLANS);
+    dropped.for_each(|(_, plan)| *plan = None);
+    if plans.len() > MAX_CALLS {
+        plans.pop_front();
+    }
+}
+
+/// Returns the plan of a call that runs now, and forgets it.
+pub(super) fn take_plan(
+    cx: &Context,
+    arguments: &impl fmt::Debug,
+    make: impl FnOnce() -> Result<SkillPlan, ToolError>,
+) -> PlanResult {
+    let plan = plan_for_call(cx, arguments, make);
+    let key = call_key(cx, arguments);
+    cx.session().extension::<PlannedCalls>().lock().retain(|(call, _)| *call != key);
+    plan
+}
+
+/// Returns what tells a call from others: its tool, its id and its arguments.
+fn call_key(cx: &Context, arguments: &impl fmt::Debug) -> String {
+    let text = format!("{:?} {:?} {arguments:?}", cx.tool().as_str(), cx.call_id().to_string());
+    to_hex_digest(hmac_sha256::Hash::hash(text))
 }

@@ -33,7 +33,12 @@ pub async fn skill_remove(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let places = SkillPlaces::for_session(cx.session());
-    let (found, folder) = find_writable(&name, &places, cx)?;
+    let discover = move |_: &_| {
+        let library = places.discover();
+        Ok::<_, ToolError>((places, library))
+    };
+    let (places, library) = cx.run_blocking(discover).await?;
+    let (found, folder) = find_writable(&name, &places, &library, cx)?;
     let name = found.document.name;
     let text = format!("Removed the skill `{name}`, which was in {}.", folder.display());
     cx.run_blocking(move |stop| {
@@ -49,7 +54,8 @@ pub async fn skill_remove(
 }
 
 fn approval_resources(args: &SkillRemoveArgs, cx: &Context) -> Vec<Resource> {
-    match find_writable(&args.name, &SkillPlaces::for_session(cx.session()), cx) {
+    let places = SkillPlaces::for_session(cx.session());
+    match find_writable(&args.name, &places, &places.discover(), cx) {
         Ok((found, _)) => {
             vec![Resource::new(format!("{}/{}", found.scope.as_str(), found.document.name))]
         }
@@ -58,7 +64,8 @@ fn approval_resources(args: &SkillRemoveArgs, cx: &Context) -> Vec<Resource> {
 }
 
 fn approval_preview(args: &SkillRemoveArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    let (_, folder) = find_writable(&args.name, &SkillPlaces::for_session(cx.session()), cx)?;
+    let places = SkillPlaces::for_session(cx.session());
+    let (_, folder) = find_writable(&args.name, &places, &places.discover(), cx)?;
     let package = read_source(&folder, PackageLimits::default())?.package;
     let files: Vec<&String> = package.files.keys().take(200).collect();
     Ok(Some(json!({ "folder of the skill": folder.display().to_string(), "files": files })))

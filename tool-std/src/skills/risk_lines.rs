@@ -67,7 +67,6 @@ const MARKS: &[(&str, &[&str])] = &[
         &[
             "base64 -d",
             "base64 --d",
-            "base64 -D",
             "frombase64string",
             "b64decode",
             "atob(",

@@ -20,7 +20,7 @@ const SCHEME: &str = "skill://";
 type CallFuture = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
 
 /// Calls a tool by its name, with arguments.
-type ToolCaller = dyn Fn(Session, &'static str, Value) -> CallFuture + Send + Sync;
+type SkillToolCaller = dyn Fn(Session, &'static str, Value) -> CallFuture + Send + Sync;
 
 /// Serves the skills of a session as prompts and as resources.
 ///
@@ -44,7 +44,7 @@ type ToolCaller = dyn Fn(Session, &'static str, Value) -> CallFuture + Send + Sy
 #[derive(Clone)]
 pub struct SkillProvider {
     session: Session,
-    caller: Arc<ToolCaller>,
+    caller: Arc<SkillToolCaller>,
 }
 
 impl fmt::Debug for SkillProvider {

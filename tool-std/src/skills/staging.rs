@@ -19,7 +19,7 @@ const MAX_TRIES: u32 = 1000;
 
 /// Whether a folder of the same name is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Replacement {
+pub(super) enum ReplacementPolicy {
     /// A folder that is there is an error.
     Refused,
     /// It is replaced as a whole.
@@ -69,7 +69,7 @@ pub(super) fn install_package(
     package: &SkillPackage,
     folder: &TargetFolder,
     name: &str,
-    replacement: Replacement,
+    replacement: ReplacementPolicy,
 ) -> Result<(), ToolError> {
     let failed = |error: io::Error| write_error(&folder.path().join(name), error);
     let parent = folder.create().map_err(failed)?;
@@ -78,19 +78,31 @@ pub(super) fn install_package(
     write_files(package, &fresh).map_err(failed)?;
     let target = parent.join(name);
     if fs::symlink_metadata(&target).is_ok() {
-        if replacement == Replacement::Refused {
+        if replacement == ReplacementPolicy::Refused {
             let text = format_args!("`{}` exists already", target.display());
             return Err(ToolError::conflict(text));
         }
         let old = staging.path.join("old");
         fs::rename(&target, &old).map_err(failed)?;
-        if let Err(error) = fs::rename(&fresh, &target) {
-            let _ = fs::rename(&old, &target);
-            return Err(failed(error));
-        }
-        return Ok(());
+        return fs::rename(&fresh, &target).map_err(|error| restore_old(staging, &target, error));
     }
     fs::rename(&fresh, &target).map_err(failed)
+}
+
+/// Puts the old files back after `error`. Where that fails, too, the staging folder stays, because
+/// it has the only copy. Returns the error of the installation.
+fn restore_old(staging: StagingFolder, target: &Path, error: io::Error) -> ToolError {
+    let old = staging.path.join("old");
+    let Err(second) = fs::rename(&old, target) else { return write_error(target, error) };
+    // Dropping it would remove the old files.
+    std::mem::forget(staging);
+    let text = format_args!(
+        "cannot write `{}`: {error}; its old files are in `{}`, because they could not be put back: \
+         {second}",
+        target.display(),
+        old.display()
+    );
+    ToolError::failed(text).hint("the user moves them back").source(error)
 }
 
 /// Removes the folder of a skill with one rename.
@@ -111,7 +123,7 @@ struct StagingFolder {
 }
 
 impl StagingFolder {
-    /// Creates a folder that no one else has.
+    /// Creates a folder that did not exist before.
     fn create(parent: &Path) -> io::Result<Self> {
         let process = std::process::id();
         for number in 0..MAX_TRIES {
@@ -194,18 +206,39 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = TargetFolder { base: temp.path().join("state"), below: "skills" };
         let parent = folder.path();
-        install_package(&package("one"), &folder, "a", Replacement::Refused).unwrap();
+        install_package(&package("one"), &folder, "a", ReplacementPolicy::Refused).unwrap();
         assert_eq!(fs::read(parent.join("a/scripts/run.sh")).unwrap(), b"one");
-        let error = install_package(&package("two"), &folder, "a", Replacement::Refused);
+        let error = install_package(&package("two"), &folder, "a", ReplacementPolicy::Refused);
         assert!(error.unwrap_err().message().contains("exists already"));
         assert_eq!(fs::read(parent.join("a/SKILL.md")).unwrap(), b"one");
         fs::write(parent.join("a/extra"), "x").unwrap();
-        install_package(&package("two"), &folder, "a", Replacement::Allowed).unwrap();
+        install_package(&package("two"), &folder, "a", ReplacementPolicy::Allowed).unwrap();
         assert_eq!(fs::read(parent.join("a/SKILL.md")).unwrap(), b"two");
         assert!(!parent.join("a/extra").exists());
         assert_eq!(names(&parent), ["a"]);
         remove_package(&parent.join("a")).unwrap();
         assert_eq!(names(&parent), [""; 0]);
+    }
+
+    // The old files are kept where they cannot be put back.
+    #[test]
+    fn a_failed_restore_keeps_the_old_files() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path().join("a");
+        let failed = || io::Error::other("no space");
+        for is_blocked in [false, true] {
+            let staging = StagingFolder::create(temp.path()).unwrap();
+            let folder = staging.path.clone();
+            fs::create_dir(folder.join("old")).unwrap();
+            fs::write(folder.join("old/SKILL.md"), "old").unwrap();
+            // In the second round the restored folder is in the way.
+            let error = restore_old(staging, &target, failed());
+            assert_eq!(folder.join("old/SKILL.md").exists(), is_blocked);
+            let named = folder.join("old").display().to_string();
+            assert_eq!(error.message().contains(&named), is_blocked, "{}", error.message());
+            assert!(error.message().contains("no space"), "{}", error.message());
+        }
+        assert_eq!(fs::read(target.join("SKILL.md")).unwrap(), b"old");
     }
 
     // SK2
@@ -216,7 +249,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = TargetFolder { base: temp.path().join("state"), below: "skills" };
         let parent = folder.path();
-        install_package(&package("x"), &folder, "a", Replacement::Refused).unwrap();
+        install_package(&package("x"), &folder, "a", ReplacementPolicy::Refused).unwrap();
         let mode = |name: &str| fs::metadata(parent.join(name)).unwrap().permissions().mode();
         assert_eq!(mode("a/SKILL.md") & 0o7111, 0);
         assert_eq!(mode("a/scripts/run.sh") & 0o7100, 0o100);
@@ -227,7 +260,7 @@ mod tests {
         fs::create_dir_all(linked.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &linked).unwrap();
         let linked = TargetFolder { base: temp.path().join("root"), below: ".agents/skills" };
-        let refused = install_package(&package("x"), &linked, "a", Replacement::Refused);
+        let refused = install_package(&package("x"), &linked, "a", ReplacementPolicy::Refused);
         assert!(refused.unwrap_err().message().contains("is a link"));
         assert_eq!(names(&elsewhere), [""; 0]);
     }

@@ -1,15 +1,16 @@
 //! The tool `skill_update`: changes the description or the text of a skill.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tool_sdk::{Context, Output, Resource, ToolError, tool};
 
-use super::discovery::{FoundSkill, MAX_DOCUMENT_BYTES, SkillPlaces};
+use super::discovery::{FoundSkill, MAX_DOCUMENT_BYTES, SkillLibrary, SkillPlaces};
 use super::document::{FILE_NAME, edit_document};
 use super::host_files::read_text_file;
 use super::plan::SkillPlan;
-use super::planned_calls::{forget_plan, plan_for_call};
+use super::planned_calls::{plan_for_call, take_plan};
 use super::{find_skill, unknown_skill};
 
 /// Change the description or the instructions of a skill of the project, or of one that was
@@ -40,9 +41,12 @@ pub async fn skill_update(
     body: Option<String>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let plan =
-        plan_for_call(cx, || plan_update(&name, description.as_deref(), body.as_deref(), cx))?;
-    forget_plan(cx);
+    let change = SkillChange {
+        name: &name,
+        description: description.as_deref(),
+        body: body.as_deref(),
+    };
+    let plan = take_plan(cx, &change, || change.plan(cx))?;
     let places = SkillPlaces::for_session(cx.session());
     let (scope, hash) = (plan.scope.as_str(), plan.hash.clone());
     cx.run_blocking(move |stop| {
@@ -57,14 +61,14 @@ pub async fn skill_update(
         .metadata("content_hash", hash))
 }
 
-/// Finds a skill and its folder, where this program may write.
+/// Finds a skill of `library` and its folder, where this program may write.
 pub(super) fn find_writable(
     name: &str,
     places: &SkillPlaces,
+    library: &SkillLibrary,
     cx: &Context,
 ) -> Result<(FoundSkill, PathBuf), ToolError> {
-    let library = places.discover();
-    let found = find_skill(&library, name).ok_or_else(|| unknown_skill(name, &library, cx))?;
+    let found = find_skill(library, name).ok_or_else(|| unknown_skill(name, library, cx))?;
     let folder =
         found.folder.clone().filter(|folder| places.may_write(folder)).ok_or_else(|| {
             let place = match &found.folder {
@@ -77,35 +81,51 @@ pub(super) fn find_writable(
     Ok((found.clone(), folder))
 }
 
-fn plan_update(
-    name: &str,
-    description: Option<&str>,
-    body: Option<&str>,
-    cx: &Context,
-) -> Result<SkillPlan, ToolError> {
-    if description.is_none() && body.is_none() {
-        return Err(ToolError::invalid_args("nothing is changed")
-            .hint("name a new `description` or `body`"));
-    }
-    let places = SkillPlaces::for_session(cx.session());
-    let (found, folder) = find_writable(name, &places, cx)?;
-    let text = read_text_file(&folder.join(FILE_NAME), MAX_DOCUMENT_BYTES)
-        .map_err(|why| ToolError::failed(format_args!("cannot read the skill `{name}`: {why}")))?;
-    let text = edit_document(&text, description, body)?;
-    SkillPlan::for_changed_text(&folder, found.scope, text, &places)
+/// The arguments of a call.
+#[derive(Debug)]
+struct SkillChange<'a> {
+    name: &'a str,
+    description: Option<&'a str>,
+    body: Option<&'a str>,
 }
 
-fn plan_of_args(args: &SkillUpdateArgs, cx: &Context) -> Result<SkillPlan, ToolError> {
-    plan_update(&args.name, args.description.as_deref(), args.body.as_deref(), cx)
+impl<'a> SkillChange<'a> {
+    fn from_args(args: &'a SkillUpdateArgs) -> Self {
+        Self {
+            name: &args.name,
+            description: args.description.as_deref(),
+            body: args.body.as_deref(),
+        }
+    }
+
+    fn plan(&self, cx: &Context) -> Result<SkillPlan, ToolError> {
+        let Self { name, description, body } = *self;
+        if description.is_none() && body.is_none() {
+            return Err(ToolError::invalid_args("nothing is changed")
+                .hint("name a new `description` or `body`"));
+        }
+        let places = SkillPlaces::for_session(cx.session());
+        let (found, folder) = find_writable(name, &places, &places.discover(), cx)?;
+        let text = read_text_file(&folder.join(FILE_NAME), MAX_DOCUMENT_BYTES).map_err(|why| {
+            ToolError::failed(format_args!("cannot read the skill `{name}`: {why}"))
+        })?;
+        let text = edit_document(&text, description, body)?;
+        SkillPlan::for_changed_text(&folder, found.scope, text, &places)
+    }
+}
+
+fn plan_of_args(args: &SkillUpdateArgs, cx: &Context) -> Result<Arc<SkillPlan>, ToolError> {
+    let change = SkillChange::from_args(args);
+    plan_for_call(cx, &change, || change.plan(cx))
 }
 
 fn approval_resources(args: &SkillUpdateArgs, cx: &Context) -> Vec<Resource> {
-    match plan_for_call(cx, || plan_of_args(args, cx)) {
+    match plan_of_args(args, cx) {
         Ok(plan) => vec![Resource::new(format!("{}/{}", plan.scope.as_str(), plan.name))],
         Err(error) => vec![Resource::new(args.name.as_str()).with_refusal(&error)],
     }
 }
 
 fn approval_preview(args: &SkillUpdateArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
-    Ok(Some(plan_for_call(cx, || plan_of_args(args, cx))?.preview()))
+    Ok(Some(plan_of_args(args, cx)?.preview()))
 }

@@ -16,7 +16,7 @@ use super::package::{PackageFile, PackageLimits, SkillPackage};
 use super::pins::{SkillPin, SkillPins};
 use super::risk_lines::{RiskLine, find_risk_lines};
 use super::source::{SourcePackage, read_source};
-use super::staging::{Replacement, TargetFolder, install_package};
+use super::staging::{ReplacementPolicy, TargetFolder, install_package};
 use crate::diff::{DiffDetail, FileDiff};
 
 /// The size of a diff in bytes from which on further files are only named.
@@ -68,7 +68,7 @@ pub(super) struct InstallRequest<'a> {
     /// The name or the folder of one skill, where the source has several.
     pub(super) skill: Option<&'a str>,
     pub(super) scope: SkillScope,
-    pub(super) replacement: Replacement,
+    pub(super) replacement: ReplacementPolicy,
 }
 
 impl SkillPlan {
@@ -95,7 +95,7 @@ impl SkillPlan {
         let mut plan = Self::new(skill, &folder_name, request.scope, source, places)?;
         plan.commit = commit;
         plan.is_pinned = true;
-        if plan.old.is_some() && request.replacement == Replacement::Refused {
+        if plan.old.is_some() && request.replacement == ReplacementPolicy::Refused {
             let text = format_args!("the skill `{}` is installed already", plan.name);
             return Err(ToolError::conflict(text)
                 .hint("pass `replace` to replace it; the difference is shown first"));
@@ -131,6 +131,13 @@ impl SkillPlan {
         if let Some((name, what)) = package.refused.first() {
             let text = format_args!("the skill has {what} at `{name}`, so it is not rewritten");
             return Err(ToolError::failed(text));
+        }
+        let pins = places.folders.state.as_deref().map(SkillPins::new);
+        if pins.is_some_and(|pins| pins.is_changed(folder, &package)) {
+            // Only the new text is shown, and the pin would vouch for the other files as well.
+            let text = "the files of the skill have changed since it was installed";
+            return Err(ToolError::conflict(text)
+                .hint("install it again with `replace`, which shows the difference"));
         }
         let old = package.clone();
         let file = PackageFile { bytes: text.into_bytes(), is_executable: false };
@@ -198,8 +205,8 @@ impl SkillPlan {
         self.old.is_some()
     }
 
-    /// Writes the files and records what was installed. Fails when the replaced files have changed
-    /// since the plan was made.
+    /// Records what is installed, then writes the files: a skill without its record would never ask
+    /// again. Fails when the replaced files have changed since the plan was made.
     pub(super) fn carry_out(&self, places: &SkillPlaces) -> Result<(), ToolError> {
         let folder = self.folder();
         if let Some(old) = &self.old {
@@ -211,28 +218,39 @@ impl SkillPlan {
         }
         let pins = places.folders.state.as_deref().map(SkillPins::new);
         let replacement = match self.old {
-            Some(_) => Replacement::Allowed,
-            None => Replacement::Refused,
+            Some(_) => ReplacementPolicy::Allowed,
+            None => ReplacementPolicy::Refused,
         };
-        install_package(&self.package, &self.target, &self.name, replacement)?;
-        let Some(pins) = pins else { return Ok(()) };
-        if !self.is_pinned {
-            // The user has seen the new text of an installed skill.
-            return match pins.find(&folder) {
-                Some(pin) => pins.store(&SkillPin { hash: self.hash.clone(), ..pin }),
-                None => Ok(()),
-            };
-        }
-        pins.store(&SkillPin {
-            name: self.name.clone(),
-            folder,
-            source: self.source.clone(),
-            commit: self.commit.clone(),
-            hash: self.hash.clone(),
+        let install = || install_package(&self.package, &self.target, &self.name, replacement);
+        let Some(pins) = pins else { return install() };
+        let old_pin = pins.find(&folder);
+        let Some(pin) = self.make_pin(old_pin.as_ref()) else { return install() };
+        pins.store(&pin)?;
+        install().inspect_err(|_| match &old_pin {
+            // When this fails, the pin matches no files, and the skill asks.
+            Some(old_pin) => drop(pins.store(old_pin)),
+            None => pins.remove(&folder),
         })
     }
 
-    /// Returns the whole text of the change: every line that a model would read.
+    /// Returns what is recorded; the text of an installed skill changes only the hash, because the
+    /// user has seen the new text.
+    fn make_pin(&self, old: Option<&SkillPin>) -> Option<SkillPin> {
+        let hash = self.hash.clone();
+        if !self.is_pinned {
+            return old.map(|old| SkillPin { hash, ..old.clone() });
+        }
+        Some(SkillPin {
+            name: self.name.clone(),
+            folder: self.folder(),
+            source: self.source.clone(),
+            commit: self.commit.clone(),
+            hash,
+        })
+    }
+
+    /// Returns the text of the change: up to 2 MiB of what a model would read, then the names and
+    /// sizes of the other files.
     pub(super) fn diff(&self) -> String {
         let empty = SkillPackage::default();
         let old = self.old.as_ref().unwrap_or(&empty);

@@ -34,7 +34,7 @@ impl Folders {
             source: &self.path.join(source),
             skill,
             scope: SkillScope::User,
-            replacement: Replacement::Allowed,
+            replacement: ReplacementPolicy::Allowed,
         };
         SkillPlan::for_install(request, &self.places)
     }

@@ -46,6 +46,14 @@ pub(super) fn read_source(path: &Path, limits: PackageLimits) -> Result<SourcePa
     read_archive(&bytes, path, limits)
 }
 
+/// Returns the names of the files in a folder, without reading them.
+pub(super) fn list_file_names(
+    folder: &Path,
+    limits: PackageLimits,
+) -> Result<Vec<String>, ToolError> {
+    folder::list_folder_files(folder, limits)
+}
+
 /// Reads an archive by its first bytes; its name does not count.
 pub(super) fn read_archive(
     bytes: &[u8],
