@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 use tool_sdk::testing::Harness;
-use tool_sdk::{ErrorKind, Mode, ProgramFolders, Rule, Session, TrustedFolders, Workspace, tools};
+use tool_sdk::{
+    ApprovalResponse, CallId, ErrorKind, Mode, ProgramFolders, Rule, ScriptedApprover, Session,
+    ToolName, TrustedFolders, Workspace, tools,
+};
 
 use super::*;
 
@@ -93,6 +97,13 @@ async fn a_skill_is_loaded_by_name_and_once() {
     let file = harness.ok("skill", json!({"name": "pdf", "file": "references/forms.md"})).await;
     assert_eq!(file.as_text(), "# Forms\n");
     write(&folders.home.join("secret"), "x");
+    // What the pin of a skill does not cover is no part of the skill.
+    write(&skill.join(".git/x.md"), "x");
+    write(&skill.join("references/.svn/x.md"), "x");
+    for file in [".git/x.md", "references/.svn/x.md"] {
+        let error = harness.error("skill", json!({"name": "pdf", "file": file})).await;
+        assert!(error.message().contains("not a part of the skill"), "{}", error.message());
+    }
     for file in ["../../../secret", "/etc/passwd", "gone.md", ""] {
         harness.error("skill", json!({"name": "pdf", "file": file})).await;
     }
@@ -240,6 +251,59 @@ async fn an_installed_skill_that_changed_needs_approval() {
     let error = harness.error("skill", json!({"name": "helper", "reload": true})).await;
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(error.message().contains("changed since it was installed"), "{}", error.message());
+}
+
+// SK5: an approval of a changed skill is about what was approved, not about later changes.
+#[tokio::test]
+async fn no_grant_covers_a_changed_skill() {
+    let folders = folders();
+    write(&folders.root.join("new/SKILL.md"), &document("helper"));
+    let granted = || ApprovalResponse::Session { patterns: vec!["helper".to_owned()] };
+    let answers = [ApprovalResponse::Once, granted(), ApprovalResponse::Once, granted()];
+    let approver = Arc::new(ScriptedApprover::new(answers));
+    let harness = folders.harness().map_pipeline(|it| it.shared_approver(approver.clone()));
+    harness.pipeline().set_mode(Mode::Strict);
+    let load = json!({"name": "helper", "reload": true});
+    harness.ok("skill_install", json!({"source": "new"})).await;
+    let before = approver.requests().len();
+    harness.ok("skill", load.clone()).await;
+    harness.ok("skill", load.clone()).await;
+    assert_eq!(approver.requests().len(), before + 1, "the name was granted");
+    assert_eq!(approver.requests()[before].suggestions, ["helper"]);
+
+    write(&folders.state.join("skills/helper/SKILL.md"), &document("helper").replace("Do", "Run"));
+    harness.ok("skill", load.clone()).await;
+    let last = approver.requests().pop().unwrap();
+    assert_eq!(approver.requests().len(), before + 2, "the grant does not cover the change");
+    assert!(last.suggestions.is_empty() && !last.offers_always());
+    // An approval for longer is refused.
+    assert_eq!(harness.error("skill", load).await.kind(), ErrorKind::Denied);
+}
+
+// A plan that was dropped for later ones is not made anew.
+#[test]
+fn a_call_whose_plan_is_gone_fails() {
+    let mut folders = ProgramFolders::default();
+    let temp = tempfile::tempdir().unwrap();
+    folders.state = Some(temp.path().to_owned());
+    let places = discovery::SkillPlaces { roots: Vec::new(), folders };
+    let session = Session::new("s");
+    let plan = |call: &Context, arguments: &str| {
+        let make = || plan::SkillPlan::for_text(document("x"), "x", SkillScope::User, &places);
+        planned_calls::plan_for_call(call, &arguments, make)
+    };
+    let context = |id: i32| {
+        let tool = ToolName::from_static("skill_create");
+        Context::new(session.clone(), tool, CallId::from_external(&id.to_string()))
+    };
+    let calls: Vec<Context> = (0..6).map(context).collect();
+    for call in &calls {
+        plan(call, "a").unwrap();
+    }
+    let gone: Vec<bool> = calls.iter().map(|call| plan(call, "a").is_err()).collect();
+    assert_eq!(gone, [true, true, false, false, false, false]);
+    assert_eq!(plan(&calls[0], "a").unwrap_err().kind(), ErrorKind::Conflict);
+    plan(&calls[0], "b").unwrap();
 }
 
 // Everything that writes asks, in the mode that allows most and by a rule for everything, too.

@@ -41,11 +41,8 @@ pub async fn skill_update(
     body: Option<String>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let change = SkillChange {
-        name: &name,
-        description: description.as_deref(),
-        body: body.as_deref(),
-    };
+    let change =
+        SkillChange { name: &name, description: description.as_deref(), body: body.as_deref() };
     let plan = take_plan(cx, &change, || change.plan(cx))?;
     let places = SkillPlaces::for_session(cx.session());
     let (scope, hash) = (plan.scope.as_str(), plan.hash.clone());

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use tool_sdk::ProgramFolders;
+use tool_sdk::{ErrorKind, ProgramFolders};
 
 use super::*;
+use crate::skills::pins::PinState;
 
 struct Folders {
     _temp: tempfile::TempDir,
@@ -90,6 +91,63 @@ fn an_update_shows_the_difference_and_changes_the_pin() {
     second.carry_out(&folders.places).unwrap();
     assert!(!installed.exists());
     assert_eq!(pins.find(&second.folder()).unwrap().hash, second.hash);
+}
+
+// SK5: a change of the text does not vouch for other files, which it does not show.
+#[test]
+fn an_update_refuses_files_that_have_changed() {
+    let folders = folders();
+    folders.write("new/SKILL.md", &skill("helper"));
+    folders.write("new/run.sh", "echo one\n");
+    let installed = folders.plan("new", None).unwrap();
+    installed.carry_out(&folders.places).unwrap();
+    let update = || {
+        let text = skill("helper") + "More.\n";
+        let folder = installed.folder();
+        SkillPlan::for_changed_text(&folder, SkillScope::User, text, &folders.places)
+    };
+    update().unwrap().carry_out(&folders.places).unwrap();
+    let pins = SkillPins::new(&folders.path.join("state"));
+    assert!(matches!(pins.check(&installed.folder()), PinState::Unchanged(_)));
+    fs::write(installed.folder().join("run.sh"), "echo two\n").unwrap();
+    let error = update().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("changed since it was installed"), "{}", error.message());
+    assert!(error.suggestion().unwrap().contains("`replace`"), "{error:?}");
+    assert!(matches!(pins.check(&installed.folder()), PinState::Changed(_)));
+}
+
+// SK5: no skill is installed without its pin, and no pin stays without its skill.
+#[test]
+fn files_and_pin_are_written_together() {
+    let folders = folders();
+    folders.write("new/SKILL.md", &skill("helper"));
+    let plan = folders.plan("new", None).unwrap();
+    // A file in the place of the pins.
+    folders.write("state/skill-pins", "");
+    let error = plan.carry_out(&folders.places).unwrap_err();
+    assert!(error.message().contains("cannot record the skill"), "{}", error.message());
+    assert!(!plan.folder().exists());
+    fs::remove_file(folders.path.join("state/skill-pins")).unwrap();
+
+    // A file in the place of the skills.
+    folders.write("state/skills", "");
+    plan.carry_out(&folders.places).unwrap_err();
+    let pins = SkillPins::new(&folders.path.join("state"));
+    assert_eq!(pins.find(&plan.folder()), None);
+    fs::remove_file(folders.path.join("state/skills")).unwrap();
+    plan.carry_out(&folders.places).unwrap();
+    assert_eq!(pins.find(&plan.folder()).unwrap().hash, plan.hash);
+
+    // A failed replacement keeps the pin of the files that stay.
+    folders.write("new/SKILL.md", &(skill("helper") + "More.\n"));
+    let mut second = folders.plan("new", None).unwrap();
+    let bytes = Vec::new();
+    let unwritable = PackageFile { bytes, is_executable: false };
+    second.package.files.insert("SKILL.md/inside".to_owned(), unwritable);
+    second.carry_out(&folders.places).unwrap_err();
+    assert_eq!(pins.find(&plan.folder()).unwrap().hash, plan.hash);
+    assert!(matches!(pins.check(&plan.folder()), PinState::Unchanged(_)));
 }
 
 #[test]
