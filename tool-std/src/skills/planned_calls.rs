@@ -79,5 +79,5 @@ pub(super) fn take_plan(
 /// Returns what tells a call from others: its tool, its id and its arguments.
 fn call_key(cx: &Context, arguments: &impl fmt::Debug) -> String {
     let text = format!("{:?} {:?} {arguments:?}", cx.tool().as_str(), cx.call_id().to_string());
-    to_hex_digest(hmac_sha256::Hash::hash(text))
+    to_hex_digest(hmac_sha256::Hash::hash(text.as_bytes()))
 }
