@@ -60,7 +60,7 @@ pub struct GuardedClient {
 struct ClientInner {
     settings: WebSettings,
     resolver: Arc<dyn DynHostResolver>,
-    /// Connects to named hosts wherever they are. Set up when first used.
+    /// Connects to named hosts at any address. Set up when first used.
     named_http: OnceLock<reqwest::Client>,
     /// Connects to public addresses only. Set up when first used.
     public_http: OnceLock<reqwest::Client>,

@@ -51,7 +51,7 @@ impl<R: HostResolver> DynHostResolver for R {
 #[derive(Clone)]
 pub(crate) struct GuardedResolver {
     pub(crate) resolver: Arc<dyn DynHostResolver>,
-    /// Names the hosts whose addresses are passed on wherever they are.
+    /// Names the hosts whose addresses are passed on, also those that are not public.
     pub(crate) urls: Arc<UrlPolicy>,
 }
 
