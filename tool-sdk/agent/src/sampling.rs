@@ -16,7 +16,7 @@ use crate::spending::SpendingBudget;
 use crate::subagents::SubagentModel;
 use crate::transcript::Transcript;
 
-/// The maximum number of tokens of an answer, whatever the request says.
+/// The maximum number of tokens of an answer, also when the request asks for more.
 const MAX_TOKENS: u64 = 8192;
 
 /// Answers sampling requests by a model, and all other inquiries by the handler that the session has.
