@@ -19,7 +19,7 @@ use self::document::{SkillDocument, edit_document, format_document};
 use self::entry_name::{check_entry_name, is_hidden_char};
 use self::package::PackageLimits;
 use self::source::{read_archive, read_source};
-use self::staging::{Replacement, TargetFolder, install_package};
+use self::staging::{ReplacementPolicy, TargetFolder, install_package};
 
 /// Any text is a skill or is refused; one that is read is read again after it was changed.
 pub fn a_skill_is_read(text: &str) {
@@ -48,7 +48,8 @@ pub fn an_archive_stays_inside(bytes: &[u8]) {
     assert!(package.files.keys().all(|name| check_entry_name(name).is_ok()));
     let temp = tempfile::tempdir().expect("a folder");
     let folder = TargetFolder { base: temp.path().join("inside"), below: "skills" };
-    install_package(&package, &folder, "a", Replacement::Refused).expect("the names are safe");
+    install_package(&package, &folder, "a", ReplacementPolicy::Refused)
+        .expect("the names are safe");
     let there = read_source(&folder.path().join("a"), limits).expect("it was written");
     assert_eq!(there.package.content_hash(), package.content_hash());
     let beside = std::fs::read_dir(temp.path()).expect("it is there").count();
