@@ -65,7 +65,7 @@ fn our_definitions(files: &[(PathBuf, String)]) -> BTreeSet<Place> {
     let mut extractor = SymbolExtractor::new();
     let mut found = BTreeSet::new();
     for (file, text) in files {
-        let symbols = extractor.extract(SourceLanguage::Rust, text, &|| false);
+        let symbols = extractor.extract_symbols(SourceLanguage::Rust, text, &|| false);
         for it in symbols.expect("the language is built in").definitions {
             found.insert((file.clone(), it.line as usize, it.name.to_string()));
         }

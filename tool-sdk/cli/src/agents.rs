@@ -184,6 +184,6 @@ mod tests {
         assert!(shown.out.contains("`foo` has no effect here") && shown.out.ends_with("\nLook.\n"));
         let (denied, ran) = (call_as("review"), call_as("plan"));
         assert_eq!((denied.code, ran.code), (3, 0), "{} {}", denied.err, ran.err);
-        assert_eq!(run(&["agents", "show", "nobody"]).code, 2);
+        assert_eq!(run(&["agents", "show", "unheard-of"]).code, 2);
     }
 }

@@ -31,7 +31,7 @@ pub(crate) async fn read_body(mut response: Response, limit: usize) -> Result<Ve
         }
         decoder.write(&chunk).map_err(|error| read_error(error, limit))?;
     }
-    decoder.finish().map_err(|error| read_error(error, limit))
+    decoder.into_bytes().map_err(|error| read_error(error, limit))
 }
 
 fn read_error(error: io::Error, limit: usize) -> FetchError {
@@ -75,7 +75,7 @@ impl BodyDecoder {
         }
     }
 
-    fn finish(self) -> io::Result<Vec<u8>> {
+    fn into_bytes(self) -> io::Result<Vec<u8>> {
         let buffer = match self {
             Self::Identity(buffer) => buffer,
             Self::Gzip(decoder) => decoder.finish()?,

@@ -17,7 +17,7 @@ use url::Url;
 
 use crate::body::{ACCEPTED_ENCODINGS, read_body};
 use crate::resolver::{DynHostResolver, GuardedResolver};
-use crate::response_cache::{CacheLookup, ResponseCache, validators};
+use crate::response_cache::{CacheLookup, ResponseCache, conditional_headers};
 use crate::{FetchError, HostResolver, SystemResolver, UrlPolicy, WebSettings};
 
 /// A client for addresses from a model.
@@ -254,8 +254,8 @@ impl GuardedClient {
     /// answer, or a limit is exceeded.
     pub async fn send(&self, request: WebRequest) -> Result<WebResponse, FetchError> {
         let limit = self.settings().limits.total_timeout;
-        let exchange = self.exchange(request);
-        tokio::time::timeout(limit, exchange).await.map_err(|_| FetchError::Timeout(limit))?
+        let sending = self.send_once(request);
+        tokio::time::timeout(limit, sending).await.map_err(|_| FetchError::Timeout(limit))?
     }
 
     /// Gets a page and follows redirects that `judge` does not stop. A cached response is used
@@ -292,19 +292,19 @@ impl GuardedClient {
     }
 
     async fn get_cached(&self, url: Url, accept: &str) -> Result<WebResponse, FetchError> {
-        let found = self.lock_cache().find(&url);
+        let found = self.lock_cache().find_response(&url);
         let mut request = WebRequest::get(url).header("accept", accept);
         let stale = match found {
             CacheLookup::Fresh(response) => return Ok(response),
             CacheLookup::Stale(response) => {
-                for (name, value) in validators(&response.headers) {
+                for (name, value) in conditional_headers(&response.headers) {
                     request.headers.insert(HeaderName::from_static(name), value);
                 }
                 Some(response)
             }
             CacheLookup::Missing => None,
         };
-        let response = self.exchange(request).await?;
+        let response = self.send_once(request).await?;
         let response = match stale {
             Some(stale) if response.status == StatusCode::NOT_MODIFIED => {
                 let mut headers = stale.headers;
@@ -314,13 +314,13 @@ impl GuardedClient {
             _ => response,
         };
         if response.status == StatusCode::OK {
-            self.lock_cache().store(&response, self.settings().cache_time);
+            self.lock_cache().store_response(&response, self.settings().cache_time);
         }
         Ok(response)
     }
 
     /// One request and its response, with every limit but the time.
-    async fn exchange(&self, request: WebRequest) -> Result<WebResponse, FetchError> {
+    async fn send_once(&self, request: WebRequest) -> Result<WebResponse, FetchError> {
         let limits = self.settings().limits;
         // A caller may have a URL that no policy has seen.
         let url = self.settings().urls.parse_url(request.url.as_str())?;

@@ -46,12 +46,12 @@ impl Default for ResponseCache {
 }
 
 impl ResponseCache {
-    pub(crate) fn find(&mut self, url: &Url) -> CacheLookup {
+    pub(crate) fn find_response(&mut self, url: &Url) -> CacheLookup {
         match self.entries.get(url.as_str()) {
             Some(entry) if Instant::now() < entry.fresh_until => {
                 CacheLookup::Fresh(entry.response.clone())
             }
-            Some(entry) if validators(&entry.response.headers).next().is_some() => {
+            Some(entry) if conditional_headers(&entry.response.headers).next().is_some() => {
                 CacheLookup::Stale(entry.response.clone())
             }
             _ => CacheLookup::Missing,
@@ -59,10 +59,11 @@ impl ResponseCache {
     }
 
     /// Stores a response, for at most `cache_time`, unless its server forbids that.
-    pub(crate) fn store(&mut self, response: &WebResponse, cache_time: Duration) {
-        self.remove(&response.url);
-        let Some(fresh_for) = freshness(&response.headers, cache_time) else { return };
-        let is_useful = !fresh_for.is_zero() || validators(&response.headers).next().is_some();
+    pub(crate) fn store_response(&mut self, response: &WebResponse, cache_time: Duration) {
+        self.remove_response(&response.url);
+        let Some(fresh_for) = response_lifetime(&response.headers, cache_time) else { return };
+        let is_useful =
+            !fresh_for.is_zero() || conditional_headers(&response.headers).next().is_some();
         if !is_useful || cache_time.is_zero() || response.body.len() > MAX_BYTES / 4 {
             return;
         }
@@ -79,7 +80,7 @@ impl ResponseCache {
         }
     }
 
-    fn remove(&mut self, url: &Url) {
+    fn remove_response(&mut self, url: &Url) {
         if let Some(old) = self.entries.pop(url.as_str()) {
             self.bytes -= old.response.body.len();
         }
@@ -87,7 +88,7 @@ impl ResponseCache {
 }
 
 /// Returns the headers that ask the server whether the response is still current.
-pub(crate) fn validators(
+pub(crate) fn conditional_headers(
     headers: &HeaderMap,
 ) -> impl Iterator<Item = (&'static str, HeaderValue)> + use<> {
     let etag = headers.get(ETAG).cloned().map(|value| ("if-none-match", value));
@@ -96,7 +97,7 @@ pub(crate) fn validators(
 }
 
 /// Returns how long the response is current; `None` if it must not be stored.
-fn freshness(headers: &HeaderMap, cache_time: Duration) -> Option<Duration> {
+fn response_lifetime(headers: &HeaderMap, cache_time: Duration) -> Option<Duration> {
     if headers.get(VARY).is_some_and(|vary| vary.as_bytes().contains(&b'*')) {
         return None;
     }

@@ -349,9 +349,9 @@ async fn an_endpoint_of_the_configuration_is_reached() {
     assert_eq!((response.status(), response.header("location")), (307, Some("/elsewhere")));
 }
 
-/// Cases of another project: `tests/fixtures/gemini-webfetch/SOURCE.txt`.
+/// FetchCases of another project: `tests/fixtures/gemini-webfetch/SOURCE.txt`.
 #[derive(Deserialize)]
-struct Cases {
+struct FetchCases {
     private_addresses: Vec<AddressCase>,
     private_urls: Vec<UrlCase>,
     normalize_url: Vec<NormalCase>,
@@ -379,7 +379,7 @@ struct NormalCase {
 #[test]
 fn addresses_are_judged_as_elsewhere() {
     let cases = include_str!("../tests/fixtures/gemini-webfetch/cases.json");
-    let cases: Cases = serde_json::from_str(cases).unwrap();
+    let cases: FetchCases = serde_json::from_str(cases).unwrap();
     let policy = UrlPolicy::default();
     for AddressCase { address, private } in cases.private_addresses {
         let is_public = match address.parse() {

@@ -77,7 +77,7 @@ impl SymbolExtractor {
     /// # Errors
     ///
     /// Fails when the feature of the language is off, and when `is_cancelled` returned `true`.
-    pub fn extract(
+    pub fn extract_symbols(
         &mut self,
         language: SourceLanguage,
         text: &str,
@@ -98,7 +98,7 @@ impl SymbolExtractor {
         if is_cancelled() {
             return Err(ExtractError::Cancelled);
         }
-        Ok(collector.finish(language, tree.root_node().has_error()))
+        Ok(collector.into_symbols(language, tree.root_node().has_error()))
     }
 
     /// Parses without looking for symbols, for measurements of what a parser alone takes.
@@ -213,7 +213,11 @@ impl<'t> SymbolCollector<'t> {
             owner: owner.map(|owner| self.text_of(owner).into()),
             bytes: node.byte_range(),
             lines: line_number(node.start_position().row)..line_number(last_row(node)),
-            signature: if kind.is_some() { signature(node, self.text).into() } else { "".into() },
+            signature: if kind.is_some() {
+                read_signature(node, self.text).into()
+            } else {
+                "".into()
+            },
             pattern,
         });
     }
@@ -234,7 +238,7 @@ impl<'t> SymbolCollector<'t> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    fn finish(mut self, language: SourceLanguage, has_errors: bool) -> FileSymbols {
+    fn into_symbols(mut self, language: SourceLanguage, has_errors: bool) -> FileSymbols {
         // An identifier may match several patterns; the most specific role counts.
         self.references.sort_by_key(|(start, reference)| (*start, reference.role));
         self.references.dedup_by_key(|(start, _)| *start);
@@ -267,7 +271,7 @@ pub(crate) fn last_row(node: Node<'_>) -> usize {
 }
 
 /// Returns the text of a definition up to its body, or its first line, without repeated spaces.
-fn signature(node: Node<'_>, text: &str) -> String {
+fn read_signature(node: Node<'_>, text: &str) -> String {
     let body = node.child_by_field_name("body").or_else(|| {
         node.child_by_field_name("value").and_then(|value| value.child_by_field_name("body"))
     });

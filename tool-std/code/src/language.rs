@@ -121,13 +121,13 @@ impl SourceLanguage {
 
     /// Returns `None` as well for a query that does not fit its grammar; a test holds that all do.
     fn load_grammar(self) -> Option<LanguageGrammar> {
-        let (language, query) = self.sources()?;
+        let (language, query) = self.grammar_sources()?;
         let symbols = Query::new(&language, &query).ok()?;
         Some(LanguageGrammar { language, symbols })
     }
 
     /// Returns the grammar and the text of the query.
-    fn sources(self) -> Option<(Language, String)> {
+    fn grammar_sources(self) -> Option<(Language, String)> {
         match self {
             #[cfg(feature = "bash")]
             Self::Bash => Some((
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn every_query_fits_its_grammar() {
         for language in SourceLanguage::ALL {
-            let Some((grammar, query)) = language.sources() else { continue };
+            let Some((grammar, query)) = language.grammar_sources() else { continue };
             if let Err(error) = Query::new(&grammar, &query) {
                 panic!("{}: {error}", language.name());
             }

@@ -17,7 +17,7 @@
 //! use tool_std_code::{SourceLanguage, SymbolExtractor};
 //!
 //! let text = "struct Circle;\nimpl Circle {\n    fn area(&self) -> f64 { scale(1.0) }\n}\n";
-//! let symbols = SymbolExtractor::new().extract(SourceLanguage::Rust, text, &|| false).unwrap();
+//! let symbols = SymbolExtractor::new().extract_symbols(SourceLanguage::Rust, text, &|| false).unwrap();
 //! let names: Vec<_> = symbols.definitions.iter().map(|it| it.qualified_name()).collect();
 //! assert_eq!(names, ["Circle", "Circle::area"]);
 //! assert!(symbols.references.iter().any(|it| symbols.name_of(it) == "scale"));

@@ -217,7 +217,7 @@ impl FileSymbols {
     }
 
     /// Returns about how many bytes of memory it takes.
-    pub(crate) fn memory(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let text = |it: &SymbolDefinition| it.name.len() + it.container.len() + it.signature.len();
         self.definitions.iter().map(|it| size_of_val(it) + text(it)).sum::<usize>()
             + size_of_val(&*self.references)

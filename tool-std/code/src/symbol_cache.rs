@@ -23,7 +23,7 @@ const MAX_MEMORY: usize = 256 << 20;
 /// let (cache, mut extractor) = (SymbolCache::default(), SymbolExtractor::new());
 /// let mut extract = |text: &str| {
 ///     cache.get_or_extract(SourceLanguage::Rust, text, || {
-///         extractor.extract(SourceLanguage::Rust, text, &|| false)
+///         extractor.extract_symbols(SourceLanguage::Rust, text, &|| false)
 ///     })
 /// };
 /// let first = extract("fn main() {}").unwrap();
@@ -71,7 +71,7 @@ impl SymbolCache {
         }
         let symbols = Arc::new(extract()?);
         let mut entries = self.lock();
-        let memory = symbols.memory();
+        let memory = symbols.memory_bytes();
         if entries.memory + memory > MAX_MEMORY {
             *entries = CacheEntries::default();
         }

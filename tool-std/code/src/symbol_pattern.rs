@@ -38,7 +38,7 @@ impl SymbolPattern {
 
     /// Returns how well a definition matches; 0 is best. `None` when it does not.
     #[must_use]
-    pub fn rank(&self, definition: &SymbolDefinition) -> Option<u32> {
+    pub fn rank_definition(&self, definition: &SymbolDefinition) -> Option<u32> {
         self.is_in_container(definition).then(|| self.name_rank(&definition.name)).flatten()
     }
 

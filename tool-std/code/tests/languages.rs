@@ -16,7 +16,7 @@ fn fixture(name: &str) -> (SourceLanguage, String) {
 
 fn symbols(name: &str) -> FileSymbols {
     let (language, text) = fixture(name);
-    let symbols = SymbolExtractor::new().extract(language, &text, &|| false).unwrap();
+    let symbols = SymbolExtractor::new().extract_symbols(language, &text, &|| false).unwrap();
     assert!(!symbols.has_errors, "{name}");
     symbols
 }
@@ -311,7 +311,8 @@ fn structure_queries_find_syntax() {
 #[test]
 fn a_text_with_errors_has_the_symbols_around_them() {
     let text = "fn first() {}\n\nfn broken( {{{\n\nfn last() {}\n";
-    let found = SymbolExtractor::new().extract(SourceLanguage::Rust, text, &|| false).unwrap();
+    let found =
+        SymbolExtractor::new().extract_symbols(SourceLanguage::Rust, text, &|| false).unwrap();
     assert!(found.has_errors);
     assert_eq!(&*found.definitions[0].name, "first");
 }
@@ -322,7 +323,7 @@ fn odd_texts_have_no_symbols_and_do_not_fail() {
     let mut extractor = SymbolExtractor::new();
     for language in SourceLanguage::ALL {
         for text in ["", "\0", "\u{feff}", "\r\n\r\n", "ä", nested.as_str()] {
-            let found = extractor.extract(language, text, &|| false).unwrap();
+            let found = extractor.extract_symbols(language, text, &|| false).unwrap();
             assert_eq!(found.definitions, [], "{} {text:.5}", language.name());
         }
     }
@@ -332,10 +333,10 @@ fn odd_texts_have_no_symbols_and_do_not_fail() {
 fn a_cancelled_extraction_has_no_symbols() {
     let text = "fn f() { g(); }\n".repeat(10_000);
     let mut extractor = SymbolExtractor::new();
-    let error = extractor.extract(SourceLanguage::Rust, &text, &|| true).unwrap_err();
+    let error = extractor.extract_symbols(SourceLanguage::Rust, &text, &|| true).unwrap_err();
     assert_eq!(error, ExtractError::Cancelled);
     // The extractor works on.
-    let found = extractor.extract(SourceLanguage::Rust, "fn f() {}", &|| false).unwrap();
+    let found = extractor.extract_symbols(SourceLanguage::Rust, "fn f() {}", &|| false).unwrap();
     assert_eq!(found.definitions.len(), 1);
 }
 
@@ -348,7 +349,9 @@ fn the_map_of_a_repository_stays_within_its_budget() {
     let mut extractor = SymbolExtractor::new();
     let mut file = |path: String, text: &str| MappedFile {
         path,
-        symbols: Arc::new(extractor.extract(SourceLanguage::Rust, text, &|| false).unwrap()),
+        symbols: Arc::new(
+            extractor.extract_symbols(SourceLanguage::Rust, text, &|| false).unwrap(),
+        ),
     };
     let mut files = vec![
         file("core.rs".into(), "pub fn load_everything() {}\npub fn rarely() {}\n"),

@@ -159,7 +159,7 @@ impl CodeQuery {
             Self::Symbol(pattern) => {
                 let symbols = file.symbols()?;
                 let matching = symbols.definitions.iter().filter(|it| has_kind(it, kind));
-                let ranked = matching.filter_map(|it| Some((it, pattern.rank(it)?)));
+                let ranked = matching.filter_map(|it| Some((it, pattern.rank_definition(it)?)));
                 let lines = ranked.map(|(it, rank)| definition_line(&file.path, it, rank));
                 Ok(budget.collect(lines))
             }

@@ -179,7 +179,7 @@ impl ScannedFile<'_> {
     pub(super) fn symbols(&mut self) -> Result<Arc<FileSymbols>, ExtractError> {
         let Self { text, language, extractor, cache, stop, started, .. } = self;
         cache.get_or_extract(*language, text, || {
-            extractor.extract(*language, text, &|| is_over(stop, *started))
+            extractor.extract_symbols(*language, text, &|| is_over(stop, *started))
         })
     }
 

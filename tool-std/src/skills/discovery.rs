@@ -275,14 +275,14 @@ mod tests {
         format!("---\nname: {name}\ndescription: {description}\n---\n\nBody\n")
     }
 
-    struct Folders {
+    struct DiscoveryFolders {
         _temp: tempfile::TempDir,
         root: PathBuf,
         home: PathBuf,
         places: SkillPlaces,
     }
 
-    fn folders() -> Folders {
+    fn folders() -> DiscoveryFolders {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().canonicalize().unwrap();
         let [root, home, state] = ["root", "home", "state"].map(|name| path.join(name));
@@ -291,10 +291,10 @@ mod tests {
         let mut folders = ProgramFolders::default();
         (folders.state, folders.home) = (Some(state), Some(home.clone()));
         let places = SkillPlaces { roots: vec![root.clone()], folders };
-        Folders { _temp: temp, root, home, places }
+        DiscoveryFolders { _temp: temp, root, home, places }
     }
 
-    fn trust(folders: &Folders) {
+    fn trust(folders: &DiscoveryFolders) {
         let state = folders.places.folders.state.as_ref().unwrap();
         TrustedFolders::open(state).trust(&folders.root).unwrap();
     }

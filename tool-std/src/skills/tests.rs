@@ -13,23 +13,23 @@ use tool_sdk::{
 
 use super::*;
 
-struct Folders {
+struct SkillFolders {
     _temp: tempfile::TempDir,
     root: PathBuf,
     state: PathBuf,
     home: PathBuf,
 }
 
-fn folders() -> Folders {
+fn folders() -> SkillFolders {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().canonicalize().unwrap();
     let [root, home, state] = ["root", "home", "state"].map(|name| path.join(name));
     fs::create_dir(&root).unwrap();
     fs::create_dir(&home).unwrap();
-    Folders { _temp: temp, root, state, home }
+    SkillFolders { _temp: temp, root, state, home }
 }
 
-impl Folders {
+impl SkillFolders {
     fn session(&self) -> Session {
         let mut folders = ProgramFolders::default();
         (folders.state, folders.home) = (Some(self.state.clone()), Some(self.home.clone()));

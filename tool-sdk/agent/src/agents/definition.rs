@@ -214,11 +214,11 @@ impl AgentDefinition {
     /// model that was chosen for it.
     pub(super) fn keep_limits_of(&mut self, replaced: &Self) {
         let (own, other) = (&mut self.limits, &replaced.limits);
-        own.max_tokens = smaller(own.max_tokens, other.max_tokens, u64::min);
-        own.max_cost = smaller(own.max_cost, other.max_cost, f64::min);
-        own.max_calls = smaller(own.max_calls, other.max_calls, u64::min);
-        own.max_duration = smaller(own.max_duration, other.max_duration, Duration::min);
-        self.max_turns = smaller(self.max_turns, replaced.max_turns, u32::min);
+        own.max_tokens = stricter_limit(own.max_tokens, other.max_tokens, u64::min);
+        own.max_cost = stricter_limit(own.max_cost, other.max_cost, f64::min);
+        own.max_calls = stricter_limit(own.max_calls, other.max_calls, u64::min);
+        own.max_duration = stricter_limit(own.max_duration, other.max_duration, Duration::min);
+        self.max_turns = stricter_limit(self.max_turns, replaced.max_turns, u32::min);
         if let Some(model) = &replaced.model {
             if self.model.as_ref().is_some_and(|own| own != model) {
                 self.notes.push(format!("the agent that it replaces has the model `{model}`"));
@@ -238,6 +238,6 @@ impl AgentDefinition {
 }
 
 /// Returns the stricter of two limits, of which one or both may be missing.
-fn smaller<T>(one: Option<T>, other: Option<T>, min: fn(T, T) -> T) -> Option<T> {
+fn stricter_limit<T>(one: Option<T>, other: Option<T>, min: fn(T, T) -> T) -> Option<T> {
     one.into_iter().chain(other).reduce(min)
 }

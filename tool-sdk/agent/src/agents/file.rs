@@ -52,15 +52,15 @@ pub(super) fn parse_agent_file(
 ) -> Result<Option<AgentDefinition>, InvalidAgentFile> {
     let Some(file) = Frontmatter::<Map<String, Value>>::parse(text)? else { return Ok(None) };
     let mut fields = AgentFields { fields: file.fields };
-    let name = fields.take::<String>("name")?.unwrap_or_else(|| stem.to_owned());
+    let name = fields.take_field::<String>("name")?.unwrap_or_else(|| stem.to_owned());
     check_name(&name)?;
-    let description = fields.take::<String>("description")?.unwrap_or_default();
+    let description = fields.take_field::<String>("description")?.unwrap_or_default();
     let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     if description.is_empty() {
         return Err(InvalidAgentFile::NoDescription);
     }
     let mut agent = AgentDefinition::new(AgentProfile::new(name), description);
-    agent.model = fields.take::<String>("model")?.filter(|model| model != "inherit");
+    agent.model = fields.take_field::<String>("model")?.filter(|model| model != "inherit");
     agent.prompt = file.body.trim_end().to_owned();
     match format {
         AgentFileFormat::Own => read_own_fields(&mut agent, &mut fields)?,
@@ -90,7 +90,10 @@ struct AgentFields {
 }
 
 impl AgentFields {
-    fn take<T: DeserializeOwned>(&mut self, field: &str) -> Result<Option<T>, InvalidAgentFile> {
+    fn take_field<T: DeserializeOwned>(
+        &mut self,
+        field: &str,
+    ) -> Result<Option<T>, InvalidAgentFile> {
         match self.fields.remove(field) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
@@ -107,7 +110,7 @@ impl AgentFields {
             Text(String),
             List(Vec<String>),
         }
-        Ok(self.take::<WordList>(field)?.map(|words| match words {
+        Ok(self.take_field::<WordList>(field)?.map(|words| match words {
             WordList::List(words) => words,
             WordList::Text(text) => text
                 .split(',')
@@ -118,7 +121,7 @@ impl AgentFields {
     }
 
     fn take_mode(&mut self, field: &str) -> Result<Option<Mode>, InvalidAgentFile> {
-        let mode = self.take::<String>(field)?;
+        let mode = self.take_field::<String>(field)?;
         mode.map(|mode| mode.parse().map_err(|error| wrong_field(field, error))).transpose()
     }
 }
@@ -141,19 +144,19 @@ fn read_own_fields(
     agent.profile.only = fields.take_words("tools")?;
     agent.profile.without = fields.take_words("without")?.unwrap_or_default();
     agent.profile.mode = fields.take_mode("mode")?;
-    for rule in fields.take::<Vec<String>>("rules")?.unwrap_or_default() {
+    for rule in fields.take_field::<Vec<String>>("rules")?.unwrap_or_default() {
         let parsed: Rule = rule.parse().map_err(|error| wrong_field("rules", error))?;
         agent.profile.rules.push(parsed.scope(RuleScope::Agent));
     }
-    agent.usage = match fields.take::<String>("usage")?.as_deref() {
+    agent.usage = match fields.take_field::<String>("usage")?.as_deref() {
         None | Some("any") => AgentUsage::Any,
         Some("primary") => AgentUsage::Primary,
         Some("subagent") => AgentUsage::Subagent,
         Some(_) => return Err(wrong_field("usage", "must be any, primary or subagent")),
     };
-    let effort = fields.take::<String>("reasoning")?.map(|effort| effort.parse()).transpose();
+    let effort = fields.take_field::<String>("reasoning")?.map(|effort| effort.parse()).transpose();
     agent.reasoning_effort = effort.map_err(|error| wrong_field("reasoning", error))?;
-    let limits: AgentFileLimits = fields.take("limits")?.unwrap_or_default();
+    let limits: AgentFileLimits = fields.take_field("limits")?.unwrap_or_default();
     agent.max_turns = limits.turns;
     agent.limits.max_tokens = limits.tokens;
     agent.limits.max_cost = limits.cost;
@@ -183,19 +186,19 @@ fn read_claude_fields(
     agent.profile.without =
         fields.take_words("disallowedTools")?.map(&mut names).unwrap_or_default();
     agent.notes.extend(pattern_notes);
-    match fields.take::<String>("permissionMode")?.as_deref() {
+    match fields.take_field::<String>("permissionMode")?.as_deref() {
         Some("plan") => agent.profile.mode = Some(Mode::Plan),
         Some(other) if other != "default" => {
             agent.notes.push(format!("the permission mode `{other}` has no effect here"));
         }
         _ => {}
     }
-    agent.max_turns = fields.take("maxTurns")?;
+    agent.max_turns = fields.take_field("maxTurns")?;
     // A model of Claude Code's own names, and how the file looks in its lists.
     if let Some(model) = agent.model.take_if(|model| !model.contains(['/', '-'])) {
         agent.notes.push(format!("the model `{model}` has no effect here; write PROVIDER/NAME"));
     }
-    let _: Option<Value> = fields.take("color")?;
+    let _: Option<Value> = fields.take_field("color")?;
     Ok(())
 }
 
@@ -204,27 +207,28 @@ fn read_opencode_fields(
     agent: &mut AgentDefinition,
     fields: &mut AgentFields,
 ) -> Result<(), InvalidAgentFile> {
-    agent.usage = match fields.take::<String>("mode")?.as_deref() {
+    agent.usage = match fields.take_field::<String>("mode")?.as_deref() {
         Some("primary") => AgentUsage::Primary,
         Some("subagent") => AgentUsage::Subagent,
         _ => AgentUsage::Any,
     };
-    agent.max_turns = fields.take("steps")?;
-    let tools: Map<String, Value> = fields.take("tools")?.unwrap_or_default();
+    agent.max_turns = fields.take_field("steps")?;
+    let tools: Map<String, Value> = fields.take_field("tools")?.unwrap_or_default();
     let is_off = |(_, on): &(String, Value)| *on == Value::Bool(false);
     agent.profile.without = tools.into_iter().filter(is_off).map(|(tool, _)| tool).collect();
-    let permission: Map<String, Value> = fields.take("permission")?.unwrap_or_default();
+    let permission: Map<String, Value> = fields.take_field("permission")?.unwrap_or_default();
     for (permission, value) in permission {
         for rule in opencode_rules(&permission, value) {
             let parsed: Rule = rule.parse().map_err(|error| wrong_field("permission", error))?;
             agent.profile.rules.push(parsed.scope(RuleScope::Agent));
         }
     }
-    if let Some(prompt) = fields.take::<String>("prompt")?.filter(|_| agent.prompt.is_empty()) {
+    if let Some(prompt) = fields.take_field::<String>("prompt")?.filter(|_| agent.prompt.is_empty())
+    {
         agent.prompt = prompt;
     }
     for field in ["color", "hidden"] {
-        let _: Option<Value> = fields.take(field)?;
+        let _: Option<Value> = fields.take_field(field)?;
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ type ModelChooser = dyn Fn(Option<&str>) -> Result<SubagentModel, ToolError> + S
 ///     cx: &Context,
 /// ) -> Result<String, ToolError> {
 ///     let subagents = cx.session().extension::<Option<SubagentService>>().expect("the host has agents");
-///     Ok(subagents.delegate(cx, "explore", &question).await?.answer)
+///     Ok(subagents.delegate_task(cx, "explore", &question).await?.answer)
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
@@ -122,23 +122,23 @@ impl SubagentService {
     #[must_use]
     pub fn with_system(self, text: impl Into<String>) -> Self {
         let text = text.into();
-        self.change(|inner| inner.system = text)
+        self.change_settings(|inner| inner.system = text)
     }
 
     /// Sets how many agents there are, and what each may spend.
     #[must_use]
     pub fn with_limits(self, limits: SubagentLimits) -> Self {
-        self.change(|inner| inner.limits = limits)
+        self.change_settings(|inner| inner.limits = limits)
     }
 
     /// Sets the budget of the whole tree of agents, which the first agent shares.
     #[must_use]
     pub fn with_budget(self, budget: SpendingBudget) -> Self {
-        self.change(|inner| inner.budget = budget)
+        self.change_settings(|inner| inner.budget = budget)
     }
 
     /// Changes the settings of a service that has no agents yet.
-    fn change(self, change: impl FnOnce(&mut SubagentsInner)) -> Self {
+    fn change_settings(self, change: impl FnOnce(&mut SubagentsInner)) -> Self {
         let mut inner = self.0;
         match Arc::get_mut(&mut inner) {
             Some(inner) => change(inner),
@@ -167,13 +167,14 @@ impl SubagentService {
     /// Fails with `not_found` for an unknown agent, with `unavailable` when a limit is reached or the
     /// model fails, and with `failed` when the agent ends without an answer; what it had by then is in
     /// the message.
-    pub async fn delegate(
+    pub async fn delegate_task(
         &self,
         cx: &Context,
         agent: &str,
         task: &str,
     ) -> Result<SubagentReport, ToolError> {
-        let record = self.start(cx, agent, task, &cx.session().cancel_token().child_token())?;
+        let record =
+            self.start_agent(cx, agent, task, &cx.session().cancel_token().child_token())?;
         self.finish_in_call(cx, &record).await
     }
 
@@ -182,9 +183,9 @@ impl SubagentService {
     ///
     /// # Errors
     ///
-    /// As [`delegate`](Self::delegate); also `invalid_args` when `agent` is not the name of the agent
+    /// As [`delegate_task`](Self::delegate_task); also `invalid_args` when `agent` is not the name of the agent
     /// with this id, and `conflict` while it still works.
-    pub async fn resume(
+    pub async fn resume_agent(
         &self,
         cx: &Context,
         agent: &str,
@@ -198,7 +199,7 @@ impl SubagentService {
             let message = format!("must be `{name}`, the agent of `{id}`");
             return Err(ToolError::invalid("agent", message));
         }
-        self.restart(cx, &record, task, &cx.session().cancel_token().child_token())?;
+        self.restart_agent(cx, &record, task, &cx.session().cancel_token().child_token())?;
         self.finish_in_call(cx, &record).await
     }
 
@@ -206,14 +207,14 @@ impl SubagentService {
     ///
     /// # Errors
     ///
-    /// As [`delegate`](Self::delegate).
-    pub fn spawn(
+    /// As [`delegate_task`](Self::delegate_task).
+    pub fn start_in_background(
         &self,
         cx: &Context,
         agent: &str,
         task: &str,
     ) -> Result<SubagentReport, ToolError> {
-        let record = self.start(cx, agent, task, &self.background_token(cx))?;
+        let record = self.start_agent(cx, agent, task, &self.background_token(cx))?;
         Ok(record.report())
     }
 
@@ -223,10 +224,15 @@ impl SubagentService {
     /// # Errors
     ///
     /// Fails with `not_found` for an agent that the caller did not start.
-    pub fn send(&self, cx: &Context, id: &str, message: &str) -> Result<SubagentReport, ToolError> {
+    pub fn send_message(
+        &self,
+        cx: &Context,
+        id: &str,
+        message: &str,
+    ) -> Result<SubagentReport, ToolError> {
         let record = self.own_record(cx, id)?;
-        if !record.steer(message) {
-            self.restart(cx, &record, message, &self.background_token(cx))?;
+        if !record.push_message(message) {
+            self.restart_agent(cx, &record, message, &self.background_token(cx))?;
         }
         Ok(record.report())
     }
@@ -238,7 +244,7 @@ impl SubagentService {
     ///
     /// Fails with `not_found` for an agent that the caller did not start, and when the call is
     /// cancelled.
-    pub async fn wait(
+    pub async fn wait_until_ended(
         &self,
         cx: &Context,
         ids: &[String],
@@ -250,7 +256,7 @@ impl SubagentService {
         };
         let all_ended = async {
             for record in &records {
-                record.ended().await;
+                record.wait_until_ended().await;
             }
         };
         tokio::select! {
@@ -265,10 +271,10 @@ impl SubagentService {
     /// # Errors
     ///
     /// Fails with `not_found` for an agent that the caller did not start.
-    pub async fn close(&self, cx: &Context, id: &str) -> Result<SubagentReport, ToolError> {
+    pub async fn end_agent(&self, cx: &Context, id: &str) -> Result<SubagentReport, ToolError> {
         let record = self.own_record(cx, id)?;
-        record.cancel();
-        record.ended().await;
+        record.cancel_run();
+        record.wait_until_ended().await;
         self.forget_below(record.session_id());
         self.records().retain(|known| known.id() != record.id());
         Ok(record.report())
@@ -277,13 +283,13 @@ impl SubagentService {
     /// Ends all agents, and forgets them, as when the conversation is over.
     pub fn forget_all(&self) {
         for record in self.records().drain(..) {
-            record.cancel();
+            record.cancel_run();
         }
     }
 
     /// Returns the agents that the caller started, the oldest first.
     #[must_use]
-    pub fn list(&self, cx: &Context) -> Vec<SubagentReport> {
+    pub fn started_agents(&self, cx: &Context) -> Vec<SubagentReport> {
         self.own_records(cx).iter().map(|record| record.report()).collect()
     }
 
@@ -295,14 +301,14 @@ impl SubagentService {
         // A call that is dropped ends the agent.
         let guard = record.cancel_guard();
         tokio::select! {
-            () = record.ended() => {}
+            () = record.wait_until_ended() => {}
             () = cx.cancelled() => {
-                record.cancel();
-                record.ended().await;
+                record.cancel_run();
+                record.wait_until_ended().await;
             }
         }
         drop(guard);
-        answered(record.report())
+        require_answer(record.report())
     }
 
     /// Returns the token of an agent that outlives the call that starts it: the session's.
@@ -319,7 +325,7 @@ impl SubagentService {
         token
     }
 
-    fn start(
+    fn start_agent(
         &self,
         cx: &Context,
         agent: &str,
@@ -348,7 +354,7 @@ impl SubagentService {
         Ok(record)
     }
 
-    fn restart(
+    fn restart_agent(
         &self,
         cx: &Context,
         record: &Arc<SubagentRecord>,
@@ -423,7 +429,7 @@ impl SubagentService {
             below
         };
         for record in below {
-            record.cancel();
+            record.cancel_run();
             self.forget_below(record.session_id());
         }
     }
@@ -444,7 +450,7 @@ fn limit_error(message: String) -> ToolError {
 }
 
 /// Returns the report of an agent that has answered; else an error with what it had by then.
-fn answered(report: SubagentReport) -> Result<SubagentReport, ToolError> {
+fn require_answer(report: SubagentReport) -> Result<SubagentReport, ToolError> {
     let (kind, why) = match &report.status {
         SubagentStatus::Finished if report.answer.trim().is_empty() => {
             (ErrorKind::Failed, "ended without an answer".to_owned())
@@ -460,6 +466,6 @@ fn answered(report: SubagentReport) -> Result<SubagentReport, ToolError> {
     };
     let output = Output::text(report.answer.clone());
     Err(ToolError::new(kind, format_args!("the agent `{agent}` ({id}) {why}{partial}"))
-        .hint(format_args!("it made {} calls; go on with it by its id `{id}`", report.calls))
+        .hint(format_args!("it made {}; go on with it by its id `{id}`", report.count_calls()))
         .with_output(output))
 }

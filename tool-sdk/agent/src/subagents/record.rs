@@ -35,6 +35,13 @@ pub struct SubagentReport {
     pub cost: f64,
 }
 
+impl SubagentReport {
+    /// Returns the number of calls in words, such as `1 call`.
+    pub(super) fn count_calls(&self) -> String {
+        format!("{} call{}", self.calls, if self.calls == 1 { "" } else { "s" })
+    }
+}
+
 /// Whether an agent works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,11 +146,11 @@ impl SubagentRecord {
     }
 
     /// Waits until the agent does not work.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_until_ended(&self) {
         let _ = self.is_running.subscribe().wait_for(|is_running| !is_running).await;
     }
 
-    pub(super) fn cancel(&self) {
+    pub(super) fn cancel_run(&self) {
         self.state().token.cancel();
     }
 
@@ -153,7 +160,7 @@ impl SubagentRecord {
     }
 
     /// Sends a message to a running agent; returns whether it works.
-    pub(super) fn steer(&self, message: &str) -> bool {
+    pub(super) fn push_message(&self, message: &str) -> bool {
         let _state = self.state();
         let is_running = self.is_running();
         if is_running {
@@ -188,7 +195,7 @@ impl SubagentRecord {
 
     /// Records the end of a run. Returns the conversation when a message waits, so that the agent has
     /// to go on.
-    pub(super) fn finish(
+    pub(super) fn finish_run(
         &self,
         outcome: &AgentOutcome,
         transcript: Transcript,

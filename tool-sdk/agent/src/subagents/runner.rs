@@ -51,7 +51,7 @@ impl SubagentService {
                 let outcome = agent.run(&session, &mut transcript, &token).await;
                 subagents.end_below(record.session_id()).await;
                 // A message that came too late for the run begins another one.
-                match record.finish(&outcome, transcript) {
+                match record.finish_run(&outcome, transcript) {
                     Some(unfinished) => transcript = unfinished,
                     None => break,
                 }
@@ -91,10 +91,10 @@ impl SubagentService {
             records.iter().filter(|known| known.parent_session() == session_id).cloned().collect()
         };
         for record in &below {
-            record.cancel();
+            record.cancel_run();
         }
         for record in below {
-            record.ended().await;
+            record.wait_until_ended().await;
         }
     }
 }

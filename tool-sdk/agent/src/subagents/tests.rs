@@ -72,7 +72,7 @@ async fn a_task_is_delegated_and_continued() {
     let wrong = json!({ "agent": "build", "task": "And?", "resume_id": "explore-1" });
     let wrong = call(&pipeline, &session, "delegate", wrong).await;
     assert!(wrong.text().contains("must be `explore`"), "{}", wrong.text());
-    let unknown = json!({ "agent": "nobody", "task": "x" });
+    let unknown = json!({ "agent": "unheard-of", "task": "x" });
     let unknown = call(&pipeline, &session, "delegate", unknown).await;
     assert!(unknown.text().contains("* `explore`: "), "{}", unknown.text());
     let without = call(&pipeline, &Session::new("t"), "list_agents", json!({})).await;
@@ -135,7 +135,7 @@ async fn twenty_agents_run_at_once_and_end_together() {
     let subagents = session.extension::<Option<SubagentService>>().unwrap();
     let records = subagents.records().clone();
     for record in records {
-        record.ended().await;
+        record.wait_until_ended().await;
         assert_eq!(record.report().status, SubagentStatus::Cancelled);
     }
 }

@@ -68,10 +68,10 @@ async fn delegate(
 ) -> Result<Output, ToolError> {
     let subagents = SubagentService::from_context(cx)?;
     let report = match resume_id {
-        Some(id) => subagents.resume(cx, agent, id, task).await?,
-        None => subagents.delegate(cx, agent, task).await?,
+        Some(id) => subagents.resume_agent(cx, agent, id, task).await?,
+        None => subagents.delegate_task(cx, agent, task).await?,
     };
-    let text = format!("{}\n\n({} made {} calls.)", report.answer, report.id, report.calls);
+    let text = format!("{}\n\n({} made {}.)", report.answer, report.id, report.count_calls());
     Ok(Output::text(text).structured(json!(report)))
 }
 
@@ -96,7 +96,7 @@ async fn spawn_agent(
     task: &str,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let report = SubagentService::from_context(cx)?.spawn(cx, agent, task)?;
+    let report = SubagentService::from_context(cx)?.start_in_background(cx, agent, task)?;
     Ok(Output::text(format!("The agent {} works.", report.id)).structured(json!(report)))
 }
 
@@ -121,7 +121,7 @@ async fn send_to_agent(
     message: &str,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let report = SubagentService::from_context(cx)?.send(cx, id, message)?;
+    let report = SubagentService::from_context(cx)?.send_message(cx, id, message)?;
     Ok(Output::text(format!("The agent {} has the message.", report.id)).structured(json!(report)))
 }
 
@@ -145,7 +145,7 @@ async fn wait_for_agents(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let timeout = Duration::from_secs(timeout_seconds);
-    let reports = SubagentService::from_context(cx)?.wait(cx, &ids, timeout).await?;
+    let reports = SubagentService::from_context(cx)?.wait_until_ended(cx, &ids, timeout).await?;
     Ok(format_reports(&reports))
 }
 
@@ -166,7 +166,7 @@ async fn close_agent(
     id: &str,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let report = SubagentService::from_context(cx)?.close(cx, id).await?;
+    let report = SubagentService::from_context(cx)?.end_agent(cx, id).await?;
     Ok(format_reports(&[report]))
 }
 
@@ -181,7 +181,7 @@ async fn close_agent(
 )]
 async fn list_agents(cx: &Context) -> Result<Output, ToolError> {
     let subagents = SubagentService::from_context(cx)?;
-    let started = subagents.list(cx);
+    let started = subagents.started_agents(cx);
     let mut text = format!("Agents that can be started:\n{}", subagents.describe_agents());
     if !started.is_empty() {
         text.push_str("\n\nAgents that you started:\n");
@@ -221,5 +221,5 @@ fn describe_state(report: &SubagentReport) -> String {
         SubagentStatus::Stopped(why) => format!("stopped: {why}"),
         SubagentStatus::Cancelled => "was cancelled".to_owned(),
     };
-    format!("{} {state} ({} calls)", report.id, report.calls)
+    format!("{} {state} ({})", report.id, report.count_calls())
 }

@@ -182,7 +182,8 @@ fn result_line(conversation: &Conversation, outcome: &AgentOutcome) -> Value {
         "session_id": conversation.id,
         "num_turns": outcome.turns,
         "duration_ms": u64::try_from(elapsed).unwrap_or(u64::MAX),
-        "total_cost_usd": outcome.cost,
+        // With what the agents below cost.
+        "total_cost_usd": conversation.budget.spent().cost,
         "usage": {
             "input_tokens": outcome.usage.input.saturating_sub(outcome.usage.cached_input),
             "cache_read_input_tokens": outcome.usage.cached_input,

@@ -31,12 +31,12 @@ impl RepoMap {
         let budget = max_tokens.saturating_mul(BYTES_PER_TOKEN);
         let mut shown = ShownDefinitions::default();
         for &place in &self.order {
-            let (file, definition) = self.definition(place);
+            let (file, definition) = self.definition_at(place);
             let cost = shown.cost_of(place.0, &file.path, definition);
             if shown.bytes + cost > budget {
                 break;
             }
-            shown.add(place.0, definition, cost);
+            shown.show_definition(place.0, definition, cost);
         }
         self.write_text(&shown)
     }
@@ -98,7 +98,7 @@ impl<'a> ShownDefinitions<'a> {
         }
     }
 
-    fn add(&mut self, file: usize, definition: &'a SymbolDefinition, cost: usize) {
+    fn show_definition(&mut self, file: usize, definition: &'a SymbolDefinition, cost: usize) {
         self.bytes += cost;
         self.containers.insert((file, &definition.container));
         let entries = self.definitions.entry(file).or_default();

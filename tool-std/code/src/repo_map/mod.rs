@@ -44,7 +44,7 @@ pub struct MappedFile {
 /// let mut extractor = SymbolExtractor::new();
 /// let mut file = |path: &str, text: &str| MappedFile {
 ///     path: path.to_owned(),
-///     symbols: Arc::new(extractor.extract(SourceLanguage::Python, text, &|| false).unwrap()),
+///     symbols: Arc::new(extractor.extract_symbols(SourceLanguage::Python, text, &|| false).unwrap()),
 /// };
 /// let files = vec![
 ///     file("app.py", "def run():\n    load_settings()\n"),
@@ -76,7 +76,10 @@ impl RepoMap {
         self.order.len()
     }
 
-    fn definition(&self, (file, definition): (usize, usize)) -> (&MappedFile, &SymbolDefinition) {
+    fn definition_at(
+        &self,
+        (file, definition): (usize, usize),
+    ) -> (&MappedFile, &SymbolDefinition) {
         let file = &self.files[file];
         (file, &file.symbols.definitions[definition])
     }

@@ -52,7 +52,7 @@ impl<'f> ReferenceGraph<'f> {
                 let visible = names.list[index]
                     .files
                     .iter()
-                    .filter(|(to, reach)| reach.includes(&files[*to].path, &file.path));
+                    .filter(|(to, reach)| reach.includes_file(&files[*to].path, &file.path));
                 edges.extend(visible.map(|&(to, _)| {
                     let weight = if to == from { OWN_FILE * weight } else { weight };
                     NamedEdge { from, to, name: index, weight }
@@ -124,7 +124,7 @@ enum NameReach {
 impl NameReach {
     /// Returns the reach of a definition by what its signature says. Where that needs more than the
     /// signature, the definition counts as seen everywhere.
-    fn of(definition: &SymbolDefinition) -> Self {
+    fn of_definition(definition: &SymbolDefinition) -> Self {
         let signature = &*definition.signature;
         match definition.language {
             SourceLanguage::Rust => match definition.kind {
@@ -140,7 +140,7 @@ impl NameReach {
     }
 
     /// Whether a file sees what another one defines.
-    fn includes(self, defining: &str, referring: &str) -> bool {
+    fn includes_file(self, defining: &str, referring: &str) -> bool {
         match self {
             Self::File => defining == referring,
             Self::Folder => {
@@ -158,7 +158,7 @@ impl<'f> DefinedNames<'f> {
         for (at, file) in files.iter().enumerate() {
             let family = language_family(file.symbols.language);
             for definition in file.symbols.definitions.iter().filter(|it| is_mapped(it.kind)) {
-                let (name, reach) = (&*definition.name, NameReach::of(definition));
+                let (name, reach) = (&*definition.name, NameReach::of_definition(definition));
                 let new = DefinedName { name, files: Vec::new(), is_method: true };
                 let defined = all.entry((family, name)).or_insert(new);
                 defined.is_method &= definition.kind == SymbolKind::Method;
@@ -231,7 +231,11 @@ mod tests {
             (NameReach::Everywhere, "a/b.rs", "c.rs", true),
         ];
         for (reach, defining, referring, expected) in cases {
-            assert_eq!(reach.includes(defining, referring), expected, "{defining} {referring}");
+            assert_eq!(
+                reach.includes_file(defining, referring),
+                expected,
+                "{defining} {referring}"
+            );
         }
     }
 

@@ -7,23 +7,23 @@ use tool_sdk::{ErrorKind, ProgramFolders};
 use super::*;
 use crate::skills::pins::PinState;
 
-struct Folders {
+struct PlanFolders {
     _temp: tempfile::TempDir,
     path: PathBuf,
     places: SkillPlaces,
 }
 
-fn folders() -> Folders {
+fn folders() -> PlanFolders {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().canonicalize().unwrap();
     let mut folders = ProgramFolders::default();
     folders.state = Some(path.join("state"));
     let places = SkillPlaces { roots: vec![path.join("root")], folders };
     fs::create_dir(path.join("root")).unwrap();
-    Folders { _temp: temp, path, places }
+    PlanFolders { _temp: temp, path, places }
 }
 
-impl Folders {
+impl PlanFolders {
     fn write(&self, name: &str, text: &str) {
         let path = self.path.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -226,8 +226,8 @@ async fn domains_are_no_urls() {
 // F148: two fake providers of a host.
 #[tokio::test]
 async fn a_host_adds_its_own_providers() {
-    struct Fake(&'static str, Option<&'static str>);
-    impl SearchProvider for Fake {
+    struct FakeProvider(&'static str, Option<&'static str>);
+    impl SearchProvider for FakeProvider {
         fn name(&self) -> &str {
             self.0
         }
@@ -242,9 +242,9 @@ async fn a_host_adds_its_own_providers() {
         }
     }
     let providers = SearchProviders::default()
-        .with_provider(Fake("one", Some("https://a.example/")))
-        .with_provider(Fake("two", Some("http://www.a.example")))
-        .with_provider(Fake("three", None));
+        .with_provider(FakeProvider("one", Some("https://a.example/")))
+        .with_provider(FakeProvider("two", Some("http://www.a.example")))
+        .with_provider(FakeProvider("three", None));
     let client = GuardedClient::new(tool_sdk::net::WebSettings::default());
     let harness = Harness::new(tools![web_search]).lend(client).lend(providers);
     let output = harness.ok("web_search", json!({ "query": "q" })).await;
@@ -252,7 +252,7 @@ async fn a_host_adds_its_own_providers() {
     assert!(output.as_text().ends_with("Note: three failed: it is down"), "{}", output.as_text());
 
     let client = GuardedClient::new(tool_sdk::net::WebSettings::default());
-    let providers = SearchProviders::default().with_provider(Fake("three", None));
+    let providers = SearchProviders::default().with_provider(FakeProvider("three", None));
     let harness = Harness::new(tools![web_search]).lend(client).lend(providers);
     let error = harness.error("web_search", json!({ "query": "q" })).await;
     assert_eq!(error.kind(), ErrorKind::Unavailable);
