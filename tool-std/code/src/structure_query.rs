@@ -21,9 +21,9 @@ const MAX_CAPTURED: usize = 4096;
 /// ```
 /// use tool_std_code::{SourceLanguage, StructureQuery, SymbolExtractor};
 ///
-/// let text = "(macro_invocation macro: (identifier) @name (#eq? @name \"todo\"))";
+/// let text = "(macro_invocation macro: (identifier) @name (#eq? @name \"println\"))";
 /// let query = StructureQuery::parse(SourceLanguage::Rust, text).unwrap();
-/// let source = "fn f() {\n    work()\n}\n";
+/// let source = "fn f() {\n    println!()\n}\n";
 /// let found = SymbolExtractor::new().find_structure(&query, source, 10, &|| false).unwrap();
 /// assert!(!found.is_truncated);
 /// assert_eq!(found.matches[0].captures[0].first_line, 2);
