@@ -107,7 +107,7 @@ impl SymbolExtractor {
     ///
     /// # Errors
     ///
-    /// As [`extract`](Self::extract).
+    /// As [`extract_symbols`](Self::extract_symbols).
     pub fn check_syntax(
         &mut self,
         language: SourceLanguage,
