@@ -46,7 +46,7 @@ impl<S: Sync> FromRequest<S> for JsonText {
                 .suggest("send `Content-Type: application/json`"));
         }
         let text = read_body(body).await?;
-        Ok(Self(if text.trim().is_empty() { "{}".to_owned() } else { text }))
+        Ok(Self(if text.is_empty() { "{}".to_owned() } else { text }))
     }
 }
 
