@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command};
-use tool_sdk_core::{Hook, HookPriority, Pipeline, Registry, RegistryError, Session, Toolset};
+use tool_sdk_core::{
+    Hook, HookPriority, IntoTools, Pipeline, Registry, RegistryError, Session, Tool, Toolset,
+};
 #[cfg(feature = "mcp")]
 use tool_sdk_mcp::Server;
 use tool_sdk_process::{internal, sandbox};
@@ -108,7 +110,14 @@ impl App {
     /// Creates a program with every tool that is linked into it.
     #[must_use]
     pub fn linked() -> Self {
-        let app = match Registry::linked() {
+        Self::linked_with(Vec::<Arc<dyn Tool>>::new())
+    }
+
+    /// Creates a program with every tool that is linked into it, and with `tools`, which are not
+    /// registered by themselves because they need a service.
+    #[must_use]
+    pub fn linked_with(tools: impl IntoTools) -> Self {
+        let app = match Registry::builder().add_linked().add(tools).build() {
             Ok(registry) => Self::new(registry),
             Err(conflicts) => Self { conflicts: Some(conflicts), ..Self::new(Registry::default()) },
         };

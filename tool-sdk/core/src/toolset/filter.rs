@@ -23,6 +23,8 @@ pub(super) struct AudienceFilter {
     pub(super) only: Option<Vec<String>>,
     pub(super) without: Vec<String>,
     pub(super) experimental: Vec<String>,
+    /// The tools that count as experimental although their definitions do not say so.
+    pub(super) marked_experimental: Vec<String>,
     pub(super) session: Session,
     pub(super) rules: Ruleset,
     pub(super) mode: Mode,
@@ -88,7 +90,9 @@ impl AudienceFilter {
 
     /// Whether the tool is not experimental, or is enabled.
     fn is_experiment_enabled(&self, definition: &Definition, agent: Option<&AgentProfile>) -> bool {
-        !definition.flags.experimental
+        let is_experimental = definition.flags.experimental
+            || any_forbids_tool(&self.marked_experimental, definition);
+        !is_experimental
             || any_selects_tool(&self.experimental, definition)
             || agent.is_some_and(|agent| any_selects_tool(&agent.experimental, definition))
     }

@@ -152,6 +152,14 @@ impl Toolset {
         self.with_filter_change(|filter| filter.experimental.extend(tools))
     }
 
+    /// Counts these tools as experimental, as [patterns](Self#patterns): they are hidden until they
+    /// are enabled. For tools that a program offers only to users who ask for them.
+    #[must_use]
+    pub fn mark_experimental<S: Into<String>>(self, tools: impl IntoIterator<Item = S>) -> Self {
+        let tools = tools.into_iter().map(Into::into);
+        self.with_filter_change(|filter| filter.marked_experimental.extend(tools))
+    }
+
     /// Sets how calls of one tool are shown: each field that is set in `display` replaces that of
     /// the tool, in events, approval requests and lists. Sensitive arguments stay masked.
     ///

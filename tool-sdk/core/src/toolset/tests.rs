@@ -327,6 +327,17 @@ fn shows_enabled_experimental_tools() {
     assert_eq!(visible_names(&base.with_experimental()).len(), 3);
 }
 
+// F156: a program may hide tools until the user enables them.
+#[test]
+fn tools_marked_experimental_are_hidden_until_they_are_enabled() {
+    let tools = ["desktop", "memory"].map(|name| sample_tool(definition(name)));
+    let tools = tools.map(|tool| Arc::new(tool) as Arc<dyn Tool>).to_vec();
+    let base = Toolset::new(Registry::builder().add(tools).build().expect("no conflict"));
+    let marked = base.mark_experimental(["desk*"]);
+    assert_eq!(visible_names(&marked), ["memory"]);
+    assert_eq!(visible_names(&marked.with_experimental_named(["desktop"])).len(), 2);
+}
+
 // F108: exactly the tools of the chosen variant are visible and can be called.
 #[test]
 fn exactly_one_variant_of_a_group_is_active() {
