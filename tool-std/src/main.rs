@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use tool_sdk::Call;
-use tool_sdk::Icon;
 use tool_sdk::cli::App;
+use tool_sdk::{Call, Icon, Session, tools};
+use tool_std::screen::{desktop, terminal};
 use tool_std::skills::SkillProvider;
 
 tool_sdk::link!(tool_std);
@@ -13,7 +13,7 @@ tool_sdk::link!(tool_std);
 const TITLE: &str = "Standard tools";
 
 fn main() -> ExitCode {
-    App::linked()
+    App::linked_with(tools![desktop, terminal])
         .version(env!("CARGO_PKG_VERSION"))
         .with_tool_commands(
             "skills",
@@ -35,8 +35,10 @@ fn main() -> ExitCode {
             });
             server.with_prompts(skills.clone()).with_resources(skills)
         })
+        .with_session(add_screens)
         .with_toolset(|tools| {
             tools
+                .mark_experimental(["desktop", "terminal"])
                 .with_profiles(tool_std::model_profiles())
                 .with_variants(tool_std::exec::variants())
         })
@@ -46,6 +48,21 @@ fn main() -> ExitCode {
             false => tools,
         })
         .main()
+}
+
+/// Adds the programs that run the terminal and the desktop which the user watches.
+#[cfg(unix)]
+fn add_screens(session: Session) -> Session {
+    use tool_std::screen::{DesktopHandle, TerminalHandle, TmuxTerminal, XvfbDesktop};
+    session
+        .with_service(TerminalHandle::from_backend(TmuxTerminal))
+        .with_service(DesktopHandle::from_backend(XvfbDesktop))
+}
+
+/// The system has no such programs; the tools say that their service is missing.
+#[cfg(not(unix))]
+fn add_screens(session: Session) -> Session {
+    session
 }
 
 /// Returns the icon of the server: a prompt and a cursor, as in a terminal.

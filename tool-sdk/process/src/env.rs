@@ -54,6 +54,9 @@ fn allowed_names() -> impl Iterator<Item = &'static str> {
 const SECRET_NAME_PARTS: &[&str] =
     &["AUTH", "COOKIE", "CRED", "KEY", "PASS", "PRIVATE", "SECRET", "TOKEN", "_DSN"];
 
+/// The path of the file with which a program reaches an X display; no secret itself.
+const X_AUTHORITY: &str = "XAUTHORITY";
+
 /// Names that make a program load code or redirect its traffic, and those that change how a
 /// shell reads a script.
 const INJECTION_NAMES: &[&str] = &[
@@ -267,7 +270,7 @@ fn is_forbidden(name: &str, value: &str) -> bool {
         return !is_valid_name(name);
     }
     !is_valid_name(name)
-        || SECRET_NAME_PARTS.iter().any(|part| upper.contains(part))
+        || (SECRET_NAME_PARTS.iter().any(|part| upper.contains(part)) && upper != X_AUTHORITY)
         || INJECTION_NAMES.contains(&upper.as_str())
         || starts(INJECTION_PREFIXES)
         || upper.ends_with(INJECTION_SUFFIX)
@@ -350,7 +353,14 @@ mod tests {
         for name in refused {
             assert!(ChildEnv::default().with_untrusted_var(name, "x").is_err(), "{name}");
         }
-        for name in ["RUST_LOG", "CI", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "ENVIRONMENT"] {
+        for name in [
+            "RUST_LOG",
+            "CI",
+            "GIT_AUTHOR_NAME",
+            "GIT_COMMITTER_EMAIL",
+            "ENVIRONMENT",
+            "XAUTHORITY",
+        ] {
             assert!(ChildEnv::default().with_untrusted_var(name, "x").is_ok(), "{name}");
         }
     }

@@ -4,19 +4,21 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tool_sdk::{Context, ToolError};
+use tool_sdk::{Context, Output, ToolError};
 
 /// The future that a backend method returns.
 pub type BackendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
 
-/// Where a screen is shown, and the session that runs it.
+/// Where a screen is shown, and how programs reach it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScreenLocation {
-    /// The address at which the user sees it, such as a URL for a browser.
+    /// Where the user sees it: a URL, or a command that attaches to it.
     pub address: Option<String>,
     /// The id of the session, where the tools that type into sessions know it.
     pub session: Option<u32>,
+    /// Variables with which a program shows its windows there, such as `DISPLAY`.
+    pub variables: Vec<(String, String)>,
 }
 
 impl ScreenLocation {
@@ -37,6 +39,13 @@ impl ScreenLocation {
     #[must_use]
     pub fn session(mut self, session: u32) -> Self {
         self.session = Some(session);
+        self
+    }
+
+    /// Adds a variable with which a program shows its windows there.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.push((name.into(), value.into()));
         self
     }
 }
@@ -94,15 +103,26 @@ pub trait TerminalBackend: Send + Sync + 'static {
     ///
     /// Fails when the state is unknown.
     fn status<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, Option<ScreenLocation>>;
+
+    /// Returns what the screen shows, as text or as an image; `None` when it does not run. The
+    /// default takes no screenshots.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the screen cannot be read.
+    fn screenshot<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, Option<Output>> {
+        let _ = cx;
+        Box::pin(async { Err(ToolError::unavailable("this screen takes no screenshots")) })
+    }
 }
 
 /// The size of a desktop in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DesktopSize {
     /// The width.
-    pub width: u32,
+    pub width: u16,
     /// The height.
-    pub height: u32,
+    pub height: u16,
 }
 
 /// Starts, stops and reports the desktop that the user watches. The rules of [`TerminalBackend`]
@@ -130,6 +150,17 @@ pub trait DesktopBackend: Send + Sync + 'static {
     ///
     /// Fails when the state is unknown.
     fn status<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, Option<ScreenLocation>>;
+
+    /// Returns what the screen shows, as text or as an image; `None` when it does not run. The
+    /// default takes no screenshots.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the screen cannot be read.
+    fn screenshot<'a>(&'a self, cx: &'a Context) -> BackendFuture<'a, Option<Output>> {
+        let _ = cx;
+        Box::pin(async { Err(ToolError::unavailable("this screen takes no screenshots")) })
+    }
 }
 
 /// The session extension that holds the backend of the tool [`terminal`](fn@super::terminal).
@@ -152,6 +183,30 @@ impl TerminalHandle {
 
 impl fmt::Debug for TerminalHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Terminal").finish_non_exhaustive()
+        f.debug_struct("TerminalHandle").finish_non_exhaustive()
+    }
+}
+
+/// The session extension that holds the backend of the tool [`desktop`](fn@super::desktop).
+#[derive(Clone)]
+pub struct DesktopHandle(Arc<dyn DesktopBackend>);
+
+impl DesktopHandle {
+    /// Wraps `backend`.
+    #[must_use]
+    pub fn from_backend(backend: impl DesktopBackend) -> Self {
+        Self(Arc::new(backend))
+    }
+
+    /// Returns the backend.
+    #[must_use]
+    pub fn backend(&self) -> &dyn DesktopBackend {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for DesktopHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DesktopHandle").finish_non_exhaustive()
     }
 }

@@ -101,6 +101,28 @@ fn processes_that_edit_places_of_one_file_all_succeed() {
     }
 }
 
+// F156, F194: the tools of screens are hidden until they are enabled, and say what to install.
+#[test]
+fn a_screen_is_hidden_until_it_is_enabled() {
+    assert!(!out(&run(&["list"])).contains("desktop"));
+    let folder = tempfile::tempdir().expect("a folder");
+    for (tool, program, package) in [("desktop", "Xvfb", "xvfb"), ("terminal", "tmux", "tmux")] {
+        let started = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("TOOL_SDK_EXPERIMENTAL", tool)
+            .env("PATH", folder.path())
+            .args(["--root".as_ref(), folder.path()])
+            .args(["--yes", "call", tool, "--action", "start"])
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs");
+        assert_eq!(started.status.code(), Some(1));
+        let error = err(&started);
+        assert!(error.contains(&format!("the program `{program}` is not installed")), "{error}");
+        assert!(error.contains(&format!("install the package `{package}`")), "{error}");
+    }
+}
+
 #[test]
 fn what_is_found_can_be_read() {
     let found = run(&[
