@@ -25,9 +25,11 @@ const WITH_OWN_CHECKS: &[&str] = &[
 #[test]
 fn every_linked_tool_accepts_what_its_schema_accepts() {
     // One is there only for hosts that add it.
-    let registry = Registry::builder()
-        .add_linked()
-        .add(tools![tool_std::screen::desktop, tool_std::screen::terminal]);
+    let registry = Registry::builder().add_linked().add(tools![
+        tool_std::research::deep_research,
+        tool_std::screen::desktop,
+        tool_std::screen::terminal,
+    ]);
     let registry = registry.build().expect("no two tools share a name");
     assert!(registry.len() > 7, "the standard tools and the samples are linked");
     for tool in &registry {

@@ -100,9 +100,11 @@ async fn a_type_that_is_written_otherwise_than_it_is_read_has_two_schemas() {
 // F89, O2: the class of every standard tool, which is what asks or does not; none is guessed.
 #[test]
 fn every_standard_tool_has_the_class_that_its_effect_has() {
-    let registry = Registry::builder()
-        .add_linked()
-        .add(tools![tool_std::screen::desktop, tool_std::screen::terminal]);
+    let registry = Registry::builder().add_linked().add(tools![
+        tool_std::research::deep_research,
+        tool_std::screen::desktop,
+        tool_std::screen::terminal,
+    ]);
     let registry = registry.build().expect("no two tools share a name");
     let of = |class: RiskClass| {
         let definitions = registry.definitions().filter(|it| {
@@ -114,6 +116,7 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "ask_clarification",
         "check_env_vars",
         "debug_mcp_server",
+        "deep_research",
         "find_definition",
         "find_references",
         "get_env_var",

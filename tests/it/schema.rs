@@ -6,9 +6,11 @@ use tool_sdk::{Registry, tools};
 
 /// Every linked tool, and those that are there only for hosts that add them.
 fn everything() -> Registry {
-    let registry = Registry::builder()
-        .add_linked()
-        .add(tools![tool_std::screen::desktop, tool_std::screen::terminal]);
+    let registry = Registry::builder().add_linked().add(tools![
+        tool_std::research::deep_research,
+        tool_std::screen::desktop,
+        tool_std::screen::terminal,
+    ]);
     registry.build().expect("no two tools share a name")
 }
 

@@ -31,6 +31,7 @@
 //! | [`skill_create`](fn@skills::skill_create), [`skill_update`](fn@skills::skill_update), [`skill_install`](fn@skills::skill_install), [`skill_remove`](fn@skills::skill_remove) | `skills` | write, change, install and remove such instructions |
 //! | [`mutation_begin`](fn@ledger::mutation_begin), [`mutation_record`](fn@ledger::mutation_record), [`mutation_status`](fn@ledger::mutation_status) | `ledger` | record changes outside of the workspace, and block those that repeat |
 //! | [`web_fetch`](fn@web::web_fetch), [`web_search`](fn@web::web_search) | `web` | read pages of the web, and find them |
+//! | [`deep_research`](fn@research::deep_research) | `research` | researches a question with several agents |
 //! | [`terminal`](fn@screen::terminal), [`desktop`](fn@screen::desktop) | `screen` | start, show and end a terminal or a desktop that the user watches |
 //!
 //! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
@@ -75,6 +76,8 @@ mod patch;
 pub mod plan;
 #[cfg(feature = "questions")]
 pub mod questions;
+#[cfg(feature = "research")]
+pub mod research;
 #[cfg(feature = "screen")]
 pub mod screen;
 #[cfg(feature = "search")]

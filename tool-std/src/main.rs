@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use tool_sdk::cli::App;
 use tool_sdk::{Call, Icon, Session, tools};
+use tool_std::research::{deep_research, researcher};
 use tool_std::screen::{desktop, terminal};
 use tool_std::skills::SkillProvider;
 
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
             });
             server.with_prompts(skills.clone()).with_resources(skills)
         })
+        .with_agent(researcher())
+        .with_subagent_tools(tools![deep_research])
         .with_session(add_screens)
         .with_toolset(|tools| {
             tools
@@ -44,7 +47,7 @@ fn main() -> ExitCode {
         })
         .with_mcp_server(|server| server.with_title(TITLE).with_icon(icon()))
         .with_web_toolset(|tools, web| match web.search.is_empty() {
-            true => tools.without(["web_search"]),
+            true => tools.without(["deep_research", "web_search"]),
             false => tools,
         })
         .main()
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
 /// Adds the programs that run the terminal and the desktop which the user watches.
 #[cfg(unix)]
 fn add_screens(session: Session) -> Session {
+    use tool_std::research::{deep_research, researcher};
     use tool_std::screen::{DesktopHandle, TerminalHandle, TmuxTerminal, XvfbDesktop};
     session
         .with_service(TerminalHandle::from_backend(TmuxTerminal))

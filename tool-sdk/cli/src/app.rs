@@ -68,6 +68,8 @@ pub struct App {
     pipeline_setup: Vec<Box<dyn Fn(Pipeline) -> Pipeline>>,
     #[cfg(feature = "agent")]
     pub(super) agents: Vec<tool_sdk_agent::AgentDefinition>,
+    #[cfg(feature = "agent")]
+    pub(super) subagent_tools: Vec<Arc<dyn Tool>>,
     #[cfg(feature = "mcp")]
     server_setup: Vec<Box<dyn Fn(Server) -> Server>>,
     #[cfg(feature = "mcp")]
@@ -97,6 +99,8 @@ impl App {
             pipeline_setup: Vec::new(),
             #[cfg(feature = "agent")]
             agents: Vec::new(),
+            #[cfg(feature = "agent")]
+            subagent_tools: Vec::new(),
             #[cfg(feature = "mcp")]
             server_setup: Vec::new(),
             #[cfg(feature = "mcp")]
@@ -221,6 +225,15 @@ impl App {
     #[must_use]
     pub fn with_agent(mut self, agent: tool_sdk_agent::AgentDefinition) -> Self {
         self.agents.push(agent);
+        self
+    }
+
+    /// Adds tools that start agents with a [`SubagentService`](tool_sdk_agent::SubagentService): they
+    /// exist where agents can be started, in `chat`, `serve acp` and the servers with `--agents`.
+    #[cfg(feature = "agent")]
+    #[must_use]
+    pub fn with_subagent_tools(mut self, tools: impl IntoTools) -> Self {
+        self.subagent_tools.extend(tools.into_tools());
         self
     }
 

@@ -23,6 +23,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Context, ErrorKind, Output, Pipeline, Session, ToolError};
 
@@ -32,6 +33,13 @@ use self::record::SubagentRecord;
 pub use self::record::{SubagentReport, SubagentStatus};
 use crate::agents::{AgentCatalog, AgentDefinition};
 use crate::spending::SpendingBudget;
+
+/// What an agent is told at its deadline.
+const TIME_IS_UP: &str = "The time is up. Make no more calls: answer now with what you have, and say \
+                          what is missing.";
+
+/// How long it may take for that answer.
+const LAST_ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// Chooses the model of an agent; `None` is the model of the program.
 type ModelChooser = dyn Fn(Option<&str>) -> Result<SubagentModel, ToolError> + Send + Sync;
@@ -176,6 +184,39 @@ impl SubagentService {
         let record =
             self.start_agent(cx, agent, task, &cx.session().cancel_token().child_token())?;
         self.finish_in_call(cx, &record).await
+    }
+
+    /// Starts an agent with a task, waits for its answer until the deadline, and forgets it. At the
+    /// deadline the agent is told to answer with what it has, and a minute later it is ended. The report
+    /// says how far it came.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the agent cannot be started, as [`delegate_task`](Self::delegate_task).
+    pub async fn delegate_until(
+        &self,
+        cx: &Context,
+        agent: &str,
+        task: &str,
+        deadline: Instant,
+    ) -> Result<SubagentReport, ToolError> {
+        let record =
+            self.start_agent(cx, agent, task, &cx.session().cancel_token().child_token())?;
+        // A call that is dropped ends the agent.
+        let guard = record.cancel_guard();
+        tokio::select! {
+            () = record.wait_until_ended() => {}
+            () = cx.cancelled() => {}
+            () = tokio::time::sleep_until(deadline) => {
+                record.push_message(TIME_IS_UP);
+                let _ = tokio::time::timeout(LAST_ANSWER_LIMIT, record.wait_until_ended()).await;
+            }
+        }
+        drop(guard);
+        record.wait_until_ended().await;
+        self.forget_below(record.session_id());
+        self.records().retain(|known| known.id() != record.id());
+        Ok(record.report())
     }
 
     /// Gives an agent that has ended, and that the caller started, another task, and waits for its

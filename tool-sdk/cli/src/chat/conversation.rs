@@ -139,6 +139,7 @@ impl Conversation {
             (SpendingBudget::new(limits), SharedModelChoice::new(model.clone()));
         let subagents = add_subagents(
             &environment.pipeline,
+            &app.subagent_tools,
             catalog,
             shared_model.clone(),
             &config,

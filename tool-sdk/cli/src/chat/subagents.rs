@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tool_sdk_agent::{
     AgentCatalog, CompactionPolicy, SamplingHandler, SpendingBudget, SubagentModel, SubagentService,
 };
-use tool_sdk_core::{Pipeline, ToolError};
+use tool_sdk_core::{Pipeline, Tool, ToolError};
 #[cfg(feature = "mcp")]
 use {tool_sdk_agent::SpendingLimits, tool_sdk_core::Session};
 
@@ -35,9 +35,10 @@ impl SharedModelChoice {
     }
 }
 
-/// Adds the tools that start agents, and returns the service that they need.
+/// Adds the tools that start agents, also those of the program, and returns the service that they need.
 pub(super) fn add_subagents(
     pipeline: &Pipeline,
+    tools: &[Arc<dyn Tool>],
     catalog: AgentCatalog,
     model: SharedModelChoice,
     config: &ChatConfig,
@@ -45,6 +46,7 @@ pub(super) fn add_subagents(
     budget: SpendingBudget,
 ) -> Result<SubagentService> {
     SubagentService::add_tools_to(pipeline.toolset()).map_err(CommandError::config)?;
+    pipeline.toolset().add(tools.to_vec()).map_err(CommandError::config)?;
     let config = config.clone();
     let choose = move |named: Option<&str>| match named {
         Some(name) => choose_named(name, &config),
@@ -111,6 +113,7 @@ pub(crate) fn add_agents(
     let limits = SpendingLimits { max_cost: config.max_cost, ..SpendingLimits::default() };
     let subagents = add_subagents(
         pipeline,
+        &app.subagent_tools,
         app.agent_catalog(settings),
         SharedModelChoice::new(model),
         &config,
