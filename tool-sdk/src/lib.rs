@@ -366,8 +366,8 @@ pub mod http {
     };
     #[doc(inline)]
     pub use tool_sdk_http::{
-        HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope, TokenScopes,
-        TokenVerifier, UnixSocket, UnknownScope,
+        ConsoleAccess, HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope,
+        TokenScopes, TokenVerifier, UnixSocket, UnknownScope,
     };
 }
 /// Agents: model clients, and the loop from a message to calls and back.

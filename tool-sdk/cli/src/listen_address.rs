@@ -63,6 +63,19 @@ impl ListenAddress {
         }
     }
 
+    /// Returns the URL of the server for a browser on this machine; `None` for a UNIX socket, which
+    /// browsers cannot open.
+    #[cfg(feature = "http")]
+    pub(super) fn browser_url(&self) -> Option<String> {
+        match self {
+            Self::Tcp(address) if address.ip().is_unspecified() => {
+                Some(format!("http://127.0.0.1:{}", address.port()))
+            }
+            Self::Tcp(_) => Some(self.base_url()),
+            Self::Unix(_) => None,
+        }
+    }
+
     /// Whether only this machine can connect.
     pub(super) fn is_local(&self) -> bool {
         match self {

@@ -1,11 +1,12 @@
-//! The command `serve http`: REST, OpenAPI, live events, approvals and MCP from one server.
+//! The command `serve http`: REST, OpenAPI, live events, approvals, the console and MCP from one
+//! server.
 
 use std::io;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_http::rest::{self, RestOptions};
-use tool_sdk_http::{HttpOptions, TokenScope, TokenVerifier as _};
+use tool_sdk_http::{ConsoleAccess, HttpOptions, TokenScope, TokenVerifier as _};
 
 use super::call_environment::CallEnvironment;
 use super::exit::Result;
@@ -33,7 +34,7 @@ pub(super) fn build_command() -> Command {
              token for approvals",
         );
     Command::new("http")
-        .about("Serve REST, OpenAPI, live events, approvals and MCP over HTTP")
+        .about("Serve REST, OpenAPI, live events, approvals, a console and MCP over HTTP")
         .arg(address)
         .arg(serve::agents_arg())
 }
@@ -68,9 +69,11 @@ pub(super) fn run(
     let mcp =
         serve::mcp_server(app, program, settings, &pipeline, session.clone(), shutdown.clone())
             .with_session_setup(move |session| mcp_readable.attach_to(session));
+    let console = ConsoleAccess::default();
     let serving = async {
         let (listener, endpoint) = endpoint.bind(&settings.roots, io).await?;
         announce(program, settings, &endpoint, &token, asks, io)?;
+        announce_console(&console, &endpoint, io)?;
         let http = principals::allow_hosts(http, own, endpoint.port());
         let http = match TokenFile::from_settings(settings) {
             Some(tokens) => http.with_token_verifier(tokens),
@@ -81,6 +84,8 @@ pub(super) fn run(
             .with_session(session)
             .with_session_setup(move |session| readable.attach_to(session))
             .with_approvals(asks)
+            .with_console(console.clone())
+            .with_server_manager(servers.manager().clone())
             .with_mcp_server(mcp);
         let options = with_history(options, settings);
         let serving = rest::serve(pipeline.clone(), listener, options);
@@ -104,6 +109,19 @@ fn with_history(options: RestOptions, settings: &Settings) -> RestOptions {
 #[cfg(not(feature = "store"))]
 fn with_history(options: RestOptions, _: &Settings) -> RestOptions {
     options
+}
+
+/// Prints the link to the console. Browsers cannot open a UNIX socket, so there is none.
+fn announce_console(
+    console: &ConsoleAccess,
+    endpoint: &ListenAddress,
+    io: &mut Io<'_>,
+) -> io::Result<()> {
+    let Some(base) = endpoint.browser_url() else { return Ok(()) };
+    let link = console.create_link(&base)?;
+    let minutes = ConsoleAccess::LINK_LIFETIME.as_secs() / 60;
+    io.print_stderr(format_args!("console, once and within {minutes} minutes: {link}"));
+    Ok(())
 }
 
 /// Prints where clients find what, and how they get a token.

@@ -16,6 +16,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tool_sdk_core::Principal;
 
+#[cfg(feature = "rest")]
+use super::ConsoleAccess;
 use super::connection_limiter::ConnectionSlot;
 use super::token::TokenDigest;
 use super::{HttpOptions, Token, TokenIdentity, TokenScope, TokenScopes, TokenVerifier};
@@ -64,6 +66,9 @@ pub(super) struct Authenticator {
     verifier: Option<Arc<dyn TokenVerifier>>,
     hosts: Vec<String>,
     origins: Vec<String>,
+    /// The browsers of the console, which act for the owner with all scopes.
+    #[cfg(feature = "rest")]
+    console: Option<ConsoleAccess>,
 }
 
 /// Why a request is refused.
@@ -157,7 +162,15 @@ impl Authenticator {
             verifier: options.verifier.clone(),
             hosts,
             origins: options.origins.clone(),
+            #[cfg(feature = "rest")]
+            console: None,
         }
+    }
+
+    /// Accepts the browsers of a console as well, whose page is of this origin.
+    #[cfg(feature = "rest")]
+    pub(super) fn with_console(self, console: Option<ConsoleAccess>) -> Self {
+        Self { console, ..self }
     }
 
     /// Checks that host and origin are known; `target` is the host in the request line, which
@@ -179,8 +192,23 @@ impl Authenticator {
         match HeaderField::of(headers, &ORIGIN) {
             HeaderField::Missing => Ok(()),
             HeaderField::Text(origin) if one_of(origin, &self.origins) => Ok(()),
+            HeaderField::Text(origin) if self.is_own_origin(origin, host) => Ok(()),
             HeaderField::Text(_) | HeaderField::Invalid => Err(HttpRejection::Origin),
         }
+    }
+
+    /// Whether `origin` is that of the console's page at the accepted `host`. Browsers send it with
+    /// requests that change something.
+    #[cfg(feature = "rest")]
+    fn is_own_origin(&self, origin: &str, host: Option<&str>) -> bool {
+        let Some(host) = host.filter(|_| self.console.is_some()) else { return false };
+        let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        site.is_some_and(|site| site.eq_ignore_ascii_case(host))
+    }
+
+    #[cfg(not(feature = "rest"))]
+    fn is_own_origin(&self, _: &str, _: Option<&str>) -> bool {
+        false
     }
 
     /// Returns the client that the token of the request belongs to.
@@ -188,9 +216,31 @@ impl Authenticator {
         self.find_caller(headers).ok_or(HttpRejection::Token)
     }
 
-    /// Compares all tokens, so that the time tells nothing about which of them it is.
     fn find_caller(&self, headers: &HeaderMap) -> Option<HttpCaller> {
-        let (scheme, token) = HeaderField::of(headers, &AUTHORIZATION).text()?.split_once(' ')?;
+        match HeaderField::of(headers, &AUTHORIZATION) {
+            HeaderField::Missing => self.find_console_caller(headers),
+            field => self.find_bearer(field.text()?),
+        }
+    }
+
+    /// Returns the owner with all scopes, for the page of a signed-in browser.
+    #[cfg(feature = "rest")]
+    fn find_console_caller(&self, headers: &HeaderMap) -> Option<HttpCaller> {
+        let console = self.console.as_ref().filter(|it| it.is_signed_in(headers));
+        console.map(|_| HttpCaller {
+            principal: None,
+            scopes: TokenScopes::from_iter(TokenScope::ALL),
+        })
+    }
+
+    #[cfg(not(feature = "rest"))]
+    fn find_console_caller(&self, _: &HeaderMap) -> Option<HttpCaller> {
+        None
+    }
+
+    /// Compares all tokens, so that the time tells nothing about which of them it is.
+    fn find_bearer(&self, authorization: &str) -> Option<HttpCaller> {
+        let (scheme, token) = authorization.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
@@ -222,6 +272,13 @@ impl Authenticator {
         };
         self.tokens.iter().any(|(_, caller)| answers(caller))
             || self.verifier.as_ref().is_some_and(|it| it.has_approver(principal.as_deref()))
+            || self.has_console_user()
+    }
+
+    /// Whether a browser is signed in to the console.
+    #[cfg(feature = "rest")]
+    pub(super) fn has_console_user(&self) -> bool {
+        self.console.as_ref().is_some_and(ConsoleAccess::has_browser)
     }
 }
 

@@ -13,6 +13,8 @@
 
 mod auth;
 mod connection_limiter;
+#[cfg(feature = "rest")]
+mod console;
 mod listener;
 mod options;
 #[cfg(feature = "rest")]
@@ -28,6 +30,8 @@ mod socket;
 mod token;
 mod token_verifier;
 
+#[cfg(feature = "rest")]
+pub use self::console::ConsoleAccess;
 pub use self::listener::HttpListener;
 pub use self::options::HttpOptions;
 pub use self::router::router;

@@ -55,6 +55,7 @@ mod visibility;
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -72,7 +73,7 @@ use crate::event::{EventBusOwner, Subscription};
 use crate::name::ToolName;
 use crate::permission::{
     ApprovalId, ApprovalRequest, ApprovalResponse, ApprovalResponseError, Decision, Fingerprint,
-    Grant, Mode, Rule, Ruleset,
+    Grant, GrantStore, Mode, Rule, Ruleset,
 };
 use crate::scheduler::Scheduler;
 use crate::toolset::Toolset;
@@ -248,6 +249,21 @@ impl Pipeline {
         who: &str,
     ) -> Result<(), ApprovalResponseError> {
         approval::apply_response(&self.inner, ask, shown, reply, Some(who)).await
+    }
+
+    /// Returns the store of grants for always, if the host set one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stored_grants(&self) -> Option<Arc<GrantStore>> {
+        self.inner.grant_store.clone()
+    }
+
+    /// Returns the file of the audit log, if the host writes one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn audit_file(&self) -> Option<PathBuf> {
+        let audit = self.inner.audit.as_ref()?;
+        audit.file_path().map(Path::to_path_buf)
     }
 
     /// Returns the grants that hold until the session ends, the oldest first. Grants for always are

@@ -23,6 +23,7 @@ use super::sessions::{RequestSession, is_named_session, is_unnamed_session};
 use super::tools::unknown_tool;
 use super::{call_stream, idempotency};
 use crate::auth::HttpCaller;
+use crate::scopes::TokenScope;
 
 /// How many calls a page of the history has by default, and at most.
 const PAGE_SIZE: usize = 100;
@@ -226,8 +227,11 @@ fn unknown_call() -> ProblemDetails {
 
 impl RestService {
     /// Whether the client may see a call: it is of its user, and of the session that the client
-    /// names, if it has a name.
+    /// names, if it has a name. With the scope `administration` it may see all calls.
     fn may_see(&self, call: &CallRecord, caller: &HttpCaller, headers: &HeaderMap) -> bool {
+        if caller.scopes.contains(TokenScope::Administration) {
+            return true;
+        }
         let named = header_text(headers, &SESSION_ID).ok().flatten();
         let is_of_session = match named {
             Some(id) => id == call.session && is_named_session(&id),

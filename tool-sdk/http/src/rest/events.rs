@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream;
+use tokio::sync::watch;
 
 use super::call_stream::{sse_event, sse_response};
 use super::caller::{ApprovalCaller, ToolCaller};
@@ -22,6 +23,8 @@ pub(super) struct EventSource {
     after: u64,
     /// Whether the id of the last event is of an earlier run of the server.
     is_restarted: bool,
+    /// Changes with the open questions, for clients that may answer them.
+    questions: Option<watch::Receiver<()>>,
 }
 
 impl FromRequestParts<Arc<RestService>> for EventSource {
@@ -31,6 +34,7 @@ impl FromRequestParts<Arc<RestService>> for EventSource {
         parts: &mut Parts,
         service: &Arc<RestService>,
     ) -> Result<Self, ProblemDetails> {
+        let mut questions = None;
         let log = match header_text(&parts.headers, &SESSION_ID)? {
             Some(id) => {
                 let ToolCaller(caller) = ToolCaller::from_request_parts(parts, service).await?;
@@ -43,7 +47,10 @@ impl FromRequestParts<Arc<RestService>> for EventSource {
                     problem.suggest("send the `Session-Id` of a session to read its events")
                 })?;
                 Some(match caller.scopes.contains(TokenScope::Administration) {
-                    true => Arc::clone(service.events.full_log()),
+                    true => {
+                        questions = Some(service.questions.subscribe_changes());
+                        Arc::clone(service.events.full_log())
+                    }
                     false => service.events.user_log(caller.user()),
                 })
             }
@@ -57,7 +64,7 @@ impl FromRequestParts<Arc<RestService>> for EventSource {
             Some(Some(seq)) => (seq, false),
             Some(None) => (0, true),
         };
-        Ok(Self { log, after, is_restarted })
+        Ok(Self { log, after, is_restarted, questions })
     }
 }
 
@@ -70,26 +77,38 @@ pub(super) async fn stream_events(
     let shutdown = service.options.http.shutdown.clone();
     let hub = Arc::clone(&service.events);
     let reader = source.log.read_after(source.after);
-    let first = source.is_restarted.then(gap_event);
-    let rest = stream::unfold((reader, subscriber), move |(mut reader, subscriber)| {
+    let first = source.is_restarted.then(|| state_event("gap"));
+    let state = (reader, source.questions, subscriber);
+    let rest = stream::unfold(state, move |(mut reader, mut questions, subscriber)| {
         let (hub, shutdown) = (Arc::clone(&hub), shutdown.clone());
         async move {
-            let entry = tokio::select! {
-                entry = reader.next() => entry?,
+            let event = tokio::select! {
+                entry = reader.next() => match entry? {
+                    LogEntry::Event(event) => sse_event(event.json(), event.seq(), &hub),
+                    LogEntry::Gap => state_event("gap"),
+                },
+                () = wait_for_change(&mut questions) => state_event("questions_changed"),
                 () = shutdown.cancelled() => return None,
             };
-            let event = match entry {
-                LogEntry::Event(event) => sse_event(event.json(), event.seq(), &hub),
-                LogEntry::Gap => gap_event(),
-            };
-            Some((event, (reader, subscriber)))
+            Some((event, (reader, questions, subscriber)))
         }
     });
     use futures_util::StreamExt as _;
     sse_response(stream::iter(first).chain(rest), "")
 }
 
-/// Tells the client that events are missing, so that it reads the state again.
-fn gap_event() -> Event {
-    Event::default().event("gap").data(r#"{"type":"gap"}"#)
+/// Tells the client to read a state again: after `gap` all of it, because events are missing.
+fn state_event(name: &str) -> Event {
+    Event::default().event(name).data(format!(r#"{{"type":"{name}"}}"#))
+}
+
+/// Waits until the open questions change; for ever where they are not followed.
+async fn wait_for_change(questions: &mut Option<watch::Receiver<()>>) {
+    let changed = match questions {
+        Some(questions) => questions.changed().await.is_ok(),
+        None => false,
+    };
+    if !changed {
+        std::future::pending::<()>().await;
+    }
 }

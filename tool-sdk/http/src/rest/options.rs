@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tool_sdk_core::internal::DynSessionStore;
 use tool_sdk_core::{MemorySessionStore, Session, SessionStore};
-use tool_sdk_mcp::Server;
+use tool_sdk_mcp::{Server, ServerManager};
 
 use super::client_profile::{ChatGptProfile, ClientProfile};
-use crate::HttpOptions;
+use crate::{ConsoleAccess, HttpOptions};
 
 /// The options of a server with REST: who may use it, and what its sessions start with.
 ///
@@ -37,6 +37,8 @@ pub struct RestOptions {
     pub(crate) mcp_server: Option<Server>,
     pub(crate) client_profiles: Vec<Arc<dyn ClientProfile>>,
     pub(crate) asks_approvers: bool,
+    pub(crate) console: Option<ConsoleAccess>,
+    pub(crate) server_manager: Option<ServerManager>,
     pub(crate) max_running_calls: usize,
     pub(crate) session_idle_limit: Duration,
 }
@@ -60,6 +62,8 @@ impl RestOptions {
             mcp_server: None,
             client_profiles: vec![Arc::new(ChatGptProfile)],
             asks_approvers: true,
+            console: None,
+            server_manager: None,
             max_running_calls: Self::DEFAULT_MAX_RUNNING_CALLS,
             session_idle_limit: Self::DEFAULT_SESSION_IDLE_LIMIT,
         }
@@ -117,6 +121,24 @@ impl RestOptions {
     #[must_use]
     pub fn with_approvals(mut self, ask: bool) -> Self {
         self.asks_approvers = ask;
+        self
+    }
+
+    /// Sets whose servers `GET /v1/servers` shows; there are none by default.
+    #[must_use]
+    pub fn with_server_manager(mut self, manager: ServerManager) -> Self {
+        self.server_manager = Some(manager);
+        self
+    }
+
+    /// Serves the console at `/`, for browsers that `access` signs in; there is none by default. Its
+    /// page needs `/`, `/console/…` and the API at `/v1`.
+    ///
+    /// While a browser is signed in, calls that need an approval wait for it, and tools can ask its
+    /// user.
+    #[must_use]
+    pub fn with_console(mut self, access: ConsoleAccess) -> Self {
+        self.console = Some(access);
         self
     }
 

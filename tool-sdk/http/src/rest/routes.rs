@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use tool_sdk_core::Pipeline;
 use tool_sdk_mcp::Server;
 
@@ -15,7 +15,8 @@ use super::plain_errors::replace_plain_errors;
 use super::problem::ProblemDetails;
 use super::service::RestService;
 use super::{
-    approvals, batch, call_socket, calls, events, health, metrics, openapi, sessions, tools,
+    approvals, audit, batch, call_socket, calls, console_sign_in, events, grants, health, metrics,
+    openapi, questions, rules, servers, sessions, tools,
 };
 use crate::auth::Authenticator;
 use crate::router::{mcp_route, with_host_checks, with_token_check};
@@ -106,11 +107,16 @@ fn with_all_checks(
     hosts: Vec<String>,
     extend: impl FnOnce(Router) -> Router,
 ) -> Router {
-    let authenticator = Arc::new(Authenticator::new(http, hosts));
+    let console = options.console.clone();
+    let authenticator = Arc::new(Authenticator::new(http, hosts).with_console(console.clone()));
     let mcp = mcp_route(&mcp_server(&pipeline, &options), http);
     let service = RestService::new(pipeline, options, Arc::clone(&authenticator));
     let api = extend(api_routes().with_state(Arc::clone(&service)).merge(mcp));
-    let open = open_routes().with_state(Arc::clone(&service));
+    let open = match console {
+        Some(_) => open_routes().merge(console_sign_in::console_routes()),
+        None => open_routes(),
+    };
+    let open = open.with_state(Arc::clone(&service));
     let routes = with_token_check(api, &authenticator).merge(open);
     let routes = with_host_checks(routes, http, authenticator);
     let routes = routes.layer(middleware::from_fn(replace_plain_errors));
@@ -146,6 +152,16 @@ fn api_routes() -> Router<Arc<RestService>> {
         .route("/v1/events", get(events::stream_events))
         .route("/v1/approvals", get(approvals::list_approvals))
         .route("/v1/approvals/{id}", get(approvals::get_approval).post(approvals::answer_approval))
+        .route("/v1/questions", get(questions::list_questions))
+        .route("/v1/questions/{id}", post(questions::answer_question))
+        .route("/v1/rules", get(rules::list_rules))
+        .route("/v1/grants", get(grants::list_grants))
+        .route("/v1/grants/{id}", delete(grants::revoke_grant))
+        .route("/v1/servers", get(servers::list_servers))
+        .route("/v1/servers/{id}/connection", post(servers::connect_server))
+        .route("/v1/servers/{id}/pins", post(servers::pin_tools))
+        .route("/v1/audit", get(audit::list_records))
+        .route("/v1/console/links", post(console_sign_in::create_link))
         .route("/metrics", get(metrics::get_metrics))
 }
 

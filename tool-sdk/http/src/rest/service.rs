@@ -12,6 +12,7 @@ use super::event_hub::EventHub;
 use super::idempotency::IdempotencyTable;
 use super::metrics::CallMetrics;
 use super::options::RestOptions;
+use super::questions::QuestionTable;
 use super::random_id::random_id;
 use super::running_calls::RunningCalls;
 use super::sessions::SessionTable;
@@ -27,6 +28,7 @@ pub(super) struct RestService {
     pub(super) idempotency: IdempotencyTable,
     pub(super) events: Arc<EventHub>,
     pub(super) metrics: Arc<CallMetrics>,
+    pub(super) questions: Arc<QuestionTable>,
     /// One for all calls, so that equal requests of a session are merged.
     approver: Arc<dyn Approver>,
     pump: Once,
@@ -48,6 +50,7 @@ impl RestService {
             idempotency: IdempotencyTable::default(),
             events: Arc::new(EventHub::new(random_id("e").unwrap_or_default())),
             metrics: Arc::default(),
+            questions: Arc::default(),
             approver: Arc::new(ApproverById),
             pump: Once::new(),
         })

@@ -94,6 +94,13 @@ impl SessionTable {
         ended
     }
 
+    /// Returns the sessions of all users, in the order of their ids.
+    pub(super) fn all(&self) -> Vec<Session> {
+        let mut all: Vec<_> = self.lock().values().map(|entry| entry.session.clone()).collect();
+        all.sort_by(|a, b| a.id().cmp(b.id()));
+        all
+    }
+
     fn remove(&self, id: &str, user: Option<&str>) -> Option<SessionEntry> {
         let mut sessions = self.lock();
         sessions.get(id).filter(|entry| entry.session.user() == user)?;
@@ -187,6 +194,7 @@ impl RestService {
             Some(setup) => setup(session),
             None => session,
         };
+        let session = self.with_questions(session);
         match &caller.principal {
             Some(principal) => principal.apply_to(session),
             None => session,

@@ -7,6 +7,7 @@ mod attacks;
 mod batches;
 mod calls;
 mod client_profiles;
+mod console;
 mod events;
 mod history;
 mod idempotency;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tool_sdk::{
-    Attachment, Context, ErrorKind, Json, Output, Registry, State, ToolError, tool, tools,
+    Attachment, Context, ElicitationOutcome, ErrorKind, Json, Output, Registry, State, ToolError,
+    tool, tools,
 };
 
 /// What tools tell their tests, and what tests tell tools.
@@ -36,6 +37,22 @@ fn add(
     b: i64,
 ) -> Json<std::collections::BTreeMap<&'static str, i64>> {
     Json([("sum", a + b)].into())
+}
+
+/// Ask the user for a name.
+#[tool(read)]
+async fn ask_name(cx: &Context) -> Result<String, ToolError> {
+    let form = serde_json::json!({
+        "type": "object",
+        "properties": { "name": { "type": "string" } },
+        "required": ["name"],
+    });
+    match cx.elicit("Who?", form).await? {
+        ElicitationOutcome::Accepted(fields) => {
+            Ok(format!("hello {}", fields["name"].as_str().unwrap_or_default()))
+        }
+        _ => Err(ToolError::failed("the user does not say")),
+    }
 }
 
 /// Join words.
@@ -127,6 +144,7 @@ pub(crate) fn registry() -> Registry {
     Registry::builder()
         .add(tools![
             add,
+            ask_name,
             draw_dot,
             fail_as,
             join_words,

@@ -1,0 +1,269 @@
+//! Who may use the console: one-time codes, and the browsers that signed in with one.
+//!
+//! A code is in the link that the program prints. The page exchanges it for a cookie that scripts
+//! cannot read, and for a request token that the page holds in memory and sends with every request.
+//!
+//! **Invariant:** a code counts once; a cookie counts only together with its request token, so that
+//! a request which a browser sends by itself is not signed in.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::HeaderMap;
+use axum::http::header::{COOKIE, HOST, HeaderName};
+
+use crate::Token;
+use crate::token::TokenDigest;
+
+/// The header that carries the request token.
+pub(crate) const CONSOLE_REQUEST: HeaderName = HeaderName::from_static("console-request");
+/// The header in which browsers say which site a request comes from.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// How many codes are valid at once; the oldest one ends for another one.
+const MAX_CODES: usize = 8;
+/// How many browsers are signed in at once; the one that was idle for longest is signed out for
+/// another one.
+const MAX_BROWSERS: usize = 16;
+
+/// Who may use the console of a server. A host makes one, passes it to
+/// [`RestOptions::with_console`](crate::rest::RestOptions::with_console), and gives the link to the
+/// person who uses the console.
+///
+/// A browser that opened the link has all scopes of the server's owner: it calls tools, approves
+/// calls and changes grants. Clones share codes and browsers.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::http::{ConsoleAccess, HttpOptions, RestOptions, Token};
+///
+/// let console = ConsoleAccess::default();
+/// let options = RestOptions::new(HttpOptions::new(Token::random()?)).with_console(console.clone());
+/// // Once the server listens:
+/// let link = console.create_link("http://127.0.0.1:8080")?;
+/// assert!(link.starts_with("http://127.0.0.1:8080/#"));
+/// # let _ = options;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct ConsoleAccess(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    codes: Vec<OneTimeCode>,
+    browsers: Vec<SignedInBrowser>,
+}
+
+struct OneTimeCode {
+    digest: TokenDigest,
+    created: Instant,
+}
+
+struct SignedInBrowser {
+    cookie: TokenDigest,
+    request_token: Token,
+    last_used: Instant,
+}
+
+/// What a browser gets that signs in.
+pub(crate) struct BrowserCredentials {
+    /// The value of the cookie.
+    pub(crate) cookie: Token,
+    /// What the page sends with each request.
+    pub(crate) request_token: Token,
+}
+
+impl ConsoleAccess {
+    /// How long a link can be opened.
+    pub const LINK_LIFETIME: Duration = Duration::from_mins(10);
+    /// How long a browser stays signed in without a request.
+    pub const IDLE_LIMIT: Duration = Duration::from_hours(12);
+
+    /// Returns a link that signs one browser in, once, within [`LINK_LIFETIME`](Self::LINK_LIFETIME).
+    /// `base` is the address of the server, such as `http://127.0.0.1:8080`.
+    ///
+    /// The code is behind `#`, so browsers send it in no request line and no `Referer`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the system has no random numbers.
+    pub fn create_link(&self, base: &str) -> io::Result<String> {
+        let code = Token::random()?;
+        let mut state = self.lock();
+        state.codes.retain(OneTimeCode::is_valid);
+        if state.codes.len() >= MAX_CODES {
+            state.codes.remove(0);
+        }
+        let digest = TokenDigest::new(code.reveal());
+        state.codes.push(OneTimeCode { digest, created: Instant::now() });
+        Ok(format!("{}/#{}", base.trim_end_matches('/'), code.reveal()))
+    }
+
+    /// Whether a browser is signed in.
+    pub(crate) fn has_browser(&self) -> bool {
+        self.lock().browsers.iter().any(SignedInBrowser::is_valid)
+    }
+
+    /// Whether the request comes from the page of a signed-in browser.
+    pub(crate) fn is_signed_in(&self, headers: &HeaderMap) -> bool {
+        let token = headers.get(&CONSOLE_REQUEST).and_then(|it| it.to_str().ok());
+        token.is_some_and(|token| {
+            self.find_request_token(headers).is_some_and(|known| {
+                TokenDigest::new(known.reveal()).matches(&TokenDigest::new(token))
+            })
+        })
+    }
+
+    /// Signs a browser in; `None` for a code that is unknown, used or too old.
+    pub(crate) fn redeem_code(&self, code: &str) -> Option<io::Result<BrowserCredentials>> {
+        let mut state = self.lock();
+        state.codes.retain(OneTimeCode::is_valid);
+        let digest = TokenDigest::new(code);
+        let found = state.codes.iter().position(|it| it.digest.matches(&digest))?;
+        state.codes.remove(found);
+        Some(state.add_browser())
+    }
+
+    /// Returns the request token of the browser that the cookie belongs to.
+    pub(crate) fn find_request_token(&self, headers: &HeaderMap) -> Option<Token> {
+        // Browsers that send the header say with it that a script of another site asks.
+        let site = headers.get(&SEC_FETCH_SITE);
+        if site.is_some_and(|site| site != "same-origin") {
+            return None;
+        }
+        let cookies = cookie_values(headers);
+        let mut state = self.lock();
+        let browser = state.find_browser(&cookies)?;
+        browser.last_used = Instant::now();
+        Some(browser.request_token.clone())
+    }
+
+    /// Signs the browser of the request out.
+    pub(crate) fn sign_out(&self, headers: &HeaderMap) {
+        let cookies = cookie_values(headers);
+        let digests: Vec<_> = cookies.iter().map(|it| TokenDigest::new(it)).collect();
+        let is_other =
+            |browser: &SignedInBrowser| !digests.iter().any(|it| browser.cookie.matches(it));
+        self.lock().browsers.retain(is_other);
+    }
+
+    /// A poisoned lock still guards whole entries: no operation panics half-way.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add_browser(&mut self) -> io::Result<BrowserCredentials> {
+        let credentials =
+            BrowserCredentials { cookie: Token::random()?, request_token: Token::random()? };
+        self.browsers.retain(SignedInBrowser::is_valid);
+        if self.browsers.len() >= MAX_BROWSERS {
+            self.browsers.sort_by_key(|it| it.last_used);
+            self.browsers.remove(0);
+        }
+        self.browsers.push(SignedInBrowser {
+            cookie: TokenDigest::new(credentials.cookie.reveal()),
+            request_token: credentials.request_token.clone(),
+            last_used: Instant::now(),
+        });
+        Ok(credentials)
+    }
+
+    fn find_browser(&mut self, cookies: &[&str]) -> Option<&mut SignedInBrowser> {
+        let digests: Vec<_> = cookies.iter().map(|it| TokenDigest::new(it)).collect();
+        let mut valid = self.browsers.iter_mut().filter(|it| it.is_valid());
+        valid.find(|it| digests.iter().any(|digest| it.cookie.matches(digest)))
+    }
+}
+
+impl OneTimeCode {
+    fn is_valid(&self) -> bool {
+        self.created.elapsed() < ConsoleAccess::LINK_LIFETIME
+    }
+}
+
+impl SignedInBrowser {
+    fn is_valid(&self) -> bool {
+        self.last_used.elapsed() < ConsoleAccess::IDLE_LIMIT
+    }
+}
+
+/// Returns the name of the cookie. Browsers send cookies to all ports of a host, so each server has
+/// a name of its own.
+pub(crate) fn cookie_name(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    let is_number = !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit());
+    format!("tool-console-{}", if is_number { port } else { "0" })
+}
+
+/// Returns the values of the console's cookie.
+fn cookie_values(headers: &HeaderMap) -> Vec<&str> {
+    let name = cookie_name(headers);
+    let lines = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
+    pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).collect()
+}
+
+/// Shows no code and no token.
+impl fmt::Debug for ConsoleAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsoleAccess").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(cookie: &str, token: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.append(HOST, "127.0.0.1:8080".parse().unwrap());
+        headers.append(COOKIE, cookie.parse().unwrap());
+        headers.append(CONSOLE_REQUEST, token.parse().unwrap());
+        headers
+    }
+
+    fn code_of(access: &ConsoleAccess) -> String {
+        access.create_link("http://h/").unwrap().split_once('#').unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn a_code_counts_once() {
+        let access = ConsoleAccess::default();
+        let code = code_of(&access);
+        assert!(access.redeem_code("other").is_none() && !access.has_browser());
+        assert!(access.redeem_code(&code).is_some() && access.has_browser());
+        assert!(access.redeem_code(&code).is_none());
+        // The oldest of too many codes ends.
+        let first = code_of(&access);
+        (0..MAX_CODES).for_each(|_| drop(code_of(&access)));
+        assert!(access.redeem_code(&first).is_none());
+    }
+
+    #[test]
+    fn a_cookie_counts_with_its_request_token_only() {
+        let access = ConsoleAccess::default();
+        let sign_in = || access.redeem_code(&code_of(&access)).unwrap().unwrap();
+        let (ada, bob) = (sign_in(), sign_in());
+        let cookie =
+            |it: &BrowserCredentials| format!("a=b; tool-console-8080={}", it.cookie.reveal());
+        let token = |it: &BrowserCredentials| it.request_token.reveal().to_owned();
+        assert!(access.is_signed_in(&headers(&cookie(&ada), &token(&ada))));
+        assert!(!access.is_signed_in(&headers(&cookie(&ada), &token(&bob))));
+        assert!(!access.is_signed_in(&headers("tool-console-8080=x", &token(&ada))));
+        // A cookie of a server at another port.
+        let other = cookie(&ada).replace("8080", "8081");
+        assert!(!access.is_signed_in(&headers(&other, &token(&ada))));
+        let mut foreign = headers(&cookie(&ada), &token(&ada));
+        foreign.append(SEC_FETCH_SITE, "same-site".parse().unwrap());
+        assert!(!access.is_signed_in(&foreign));
+
+        access.sign_out(&headers(&cookie(&ada), ""));
+        assert!(!access.is_signed_in(&headers(&cookie(&ada), &token(&ada))));
+        assert!(access.is_signed_in(&headers(&cookie(&bob), &token(&bob))));
+    }
+}

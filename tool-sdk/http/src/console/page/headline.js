@@ -1,0 +1,62 @@
+// Names calls from the display data of their events alone, without knowing any tool.
+
+import { firstLine } from './visible_text.js';
+
+const MAX_VALUE = 80;
+
+// Returns `{ name, detail }`, such as `Read` and `src/a.rs`.
+export function headlineOf(call) {
+  const display = call.display ?? {};
+  const name = display.name ?? call.tool ?? 'call';
+  return { name, detail: detailOf(display, call.arguments) };
+}
+
+function detailOf(display, args) {
+  if (!args || typeof args !== 'object') return '';
+  const show = display.show ?? [];
+  if (display.primary === undefined && show.length === 0) {
+    return Object.keys(args).map((key) => `${key}: ${valueOf(display, args, key)}`).join(', ');
+  }
+  const keys = show.length ? show : [display.primary];
+  return keys.map((key) => valueOf(display, args, key)).filter((it) => it !== undefined).join(', ');
+}
+
+function valueOf(display, args, key) {
+  if (args[key] === undefined) return undefined;
+  if (display.sensitive?.includes(key)) return '***';
+  const value = args[key];
+  return firstLine(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE);
+}
+
+// Returns where a tool comes from, such as `github (MCP)`.
+export function originOf({ source } = {}) {
+  if (!source || source.type === 'native' || source.type === undefined) return '';
+  return source.server ?? source.name ?? source.type;
+}
+
+export const STATE_NAMES = {
+  pending: 'Starting',
+  waiting: 'Needs approval',
+  running: 'Running',
+  completed: 'Done',
+  failed: 'Failed',
+  denied: 'Denied',
+  aborted: 'Cancelled',
+  timed_out: 'Timed out',
+};
+
+export function durationText(ms) {
+  if (ms === undefined || ms === null) return '';
+  if (ms < 1000) return `${ms} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+export function timeText(at) {
+  return at ? new Date(at).toLocaleTimeString([], { hour12: false }) : '';
+}
+
+export const categoryName = (category) => {
+  const text = (category ?? 'other').replaceAll('_', ' ');
+  return text === 'mcp' ? 'MCP' : text.charAt(0).toUpperCase() + text.slice(1);
+};

@@ -1,0 +1,121 @@
+//! Signs browsers in to the console and out, and serves its page.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::{HOST, HeaderName, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tool_sdk_core::ErrorKind;
+
+use super::caller::AdministrationCaller;
+use super::problem::ProblemDetails;
+use super::request::JsonBody;
+use super::service::RestService;
+use crate::console::{ConsoleAccess, cookie_name, get_page, get_page_file};
+
+/// Returns the routes that need no token: the page has no secrets, and the others check the code
+/// or the cookie.
+pub(super) fn console_routes() -> Router<Arc<RestService>> {
+    Router::new()
+        .route("/", get(get_page))
+        .route("/console/{name}", get(get_page_file))
+        .route("/console/sign-in", post(sign_in))
+        .route("/console/session", get(get_session))
+        .route("/console/sign-out", post(sign_out))
+}
+
+/// The body of `POST /console/sign-in`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignInBody {
+    /// The code of the link.
+    code: String,
+}
+
+/// `POST /console/sign-in`: exchanges a code for a cookie. The body must be JSON, which a form of
+/// another site cannot send.
+async fn sign_in(
+    State(service): State<Arc<RestService>>,
+    headers: HeaderMap,
+    JsonBody(SignInBody { code }): JsonBody<SignInBody>,
+) -> Result<Response, ProblemDetails> {
+    let access = find_access(&service)?;
+    let redeemed = access.redeem_code(&code).ok_or_else(|| {
+        not_signed_in("the link was opened before, or is too old").suggest(
+            "print a new link: restart the server, or send `POST /v1/console/links` with a token \
+             for `administration`",
+        )
+    })?;
+    let credentials =
+        redeemed.map_err(|_| ProblemDetails::busy("the system has no random numbers"))?;
+    let cookie = set_cookie(&headers, credentials.cookie.reveal(), "");
+    let body = session_body(&service, credentials.request_token.reveal());
+    Ok(([cookie], Json(body)).into_response())
+}
+
+/// `GET /console/session`: what the page of a signed-in browser needs after it was loaded again.
+async fn get_session(
+    State(service): State<Arc<RestService>>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, ProblemDetails> {
+    let token = find_access(&service)?.find_request_token(&headers);
+    let token = token.ok_or_else(|| {
+        not_signed_in("this browser is not signed in")
+            .suggest("open the link that the server printed")
+    })?;
+    Ok(Json(session_body(&service, token.reveal())))
+}
+
+/// `POST /console/sign-out`
+async fn sign_out(
+    State(service): State<Arc<RestService>>,
+    headers: HeaderMap,
+) -> Result<Response, ProblemDetails> {
+    let access = find_access(&service)?;
+    if !access.is_signed_in(&headers) {
+        return Err(not_signed_in("this browser is not signed in"));
+    }
+    access.sign_out(&headers);
+    let cookie = set_cookie(&headers, "", "; Max-Age=0");
+    Ok((StatusCode::NO_CONTENT, [cookie]).into_response())
+}
+
+/// `POST /v1/console/links`: makes a further link.
+pub(super) async fn create_link(
+    State(service): State<Arc<RestService>>,
+    _: AdministrationCaller,
+    headers: HeaderMap,
+) -> Result<Json<Value>, ProblemDetails> {
+    let access = service.options.console.as_ref();
+    let access = access.ok_or_else(|| ProblemDetails::not_found("the server has no console"))?;
+    let host = headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let link = access.create_link(&format!("http://{host}"));
+    let link = link.map_err(|_| ProblemDetails::busy("the system has no random numbers"))?;
+    let lifetime = ConsoleAccess::LINK_LIFETIME.as_secs();
+    Ok(Json(json!({ "link": link, "expires_in_s": lifetime })))
+}
+
+fn find_access(service: &RestService) -> Result<&ConsoleAccess, ProblemDetails> {
+    service.options.console.as_ref().ok_or_else(|| ProblemDetails::not_found("there is no console"))
+}
+
+fn not_signed_in(error: &str) -> ProblemDetails {
+    ProblemDetails::new(StatusCode::UNAUTHORIZED, ErrorKind::Unauthorized.as_str(), error)
+}
+
+fn session_body(service: &RestService, request_token: &str) -> Value {
+    let (title, version) = (&service.options.title, &service.options.version);
+    json!({ "request_token": request_token, "title": title, "version": version })
+}
+
+/// Returns a cookie that scripts cannot read and that browsers send with requests of this site
+/// only.
+fn set_cookie(headers: &HeaderMap, value: &str, age: &str) -> (HeaderName, String) {
+    let name = cookie_name(headers);
+    (SET_COOKIE, format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{age}"))
+}
