@@ -57,7 +57,10 @@ export function argumentsEditor(schema, { onChange = () => {}, value = {} } = {}
   function showFaults(faults) {
     element.dataset.status = faults.length ? 'invalid' : 'valid';
     for (const old of element.querySelectorAll('.field-error.of-field')) old.remove();
-    for (const input of element.querySelectorAll('[aria-invalid]')) input.removeAttribute('aria-invalid');
+    for (const input of element.querySelectorAll('[aria-invalid]')) {
+      input.removeAttribute('aria-invalid');
+      describe(input, input.dataset.fault, false);
+    }
     summary.hidden = faults.length === 0;
     summary.replaceChildren(...(faults.length ? [h('p', { class: 'fault-title' }, faults.length === 1 ? 'One problem' : `${faults.length} problems`), h('ul', {}, faults.map(faultLine))] : []));
   }
@@ -82,10 +85,19 @@ export function argumentsEditor(schema, { onChange = () => {}, value = {} } = {}
   function markFault(target, message) {
     const id = uniqueId('fault');
     target.setAttribute('aria-invalid', 'true');
-    target.setAttribute('aria-errormessage', id);
+    target.dataset.fault = id;
+    describe(target, id, true);
     if (!target.matches('input, textarea, select')) target.tabIndex = -1;
     const error = h('p', { class: 'field-error of-field', id }, visible(message));
     if (target.dataset.pointer) (target.closest('.check') ?? target).after(error);
+  }
+
+  // Adds the fault to what describes an input, or removes it.
+  function describe(input, id, isAdded) {
+    const ids = (input.getAttribute('aria-describedby') ?? '').split(' ').filter((it) => it && it !== id);
+    if (isAdded) ids.push(id);
+    if (ids.length) input.setAttribute('aria-describedby', ids.join(' '));
+    else input.removeAttribute('aria-describedby');
   }
 
   function write(next) {

@@ -184,7 +184,7 @@ function arrayField(at) {
     (Array.isArray(values) ? values : []).forEach((value) => addItem(value));
     render();
   };
-  const add = button('Add item', () => addItem(undefined, true), { kind: 'small', iconName: 'plus', 'aria-label': `Add an item to ${at.name || 'the list'}` });
+  const add = button('Add item', () => addItem(undefined, true), { kind: 'small', iconName: 'plus', 'aria-label': `Add item to ${at.name || 'the list'}` });
   return { element: h('div', { class: 'array', data: { pointer: at.pointer } }, list, add), read: () => fields.map((it) => it.read()), write };
 }
 
@@ -291,8 +291,8 @@ function memberRow(at, name, field, onRemove) {
 
 function optionalRow(at, name, onAdd) {
   const schema = resolve(at.schema.properties[name], at.root);
-  return h('button', { type: 'button', class: 'optional-row', data: { member: name }, 'aria-label': `Add ${name}`, title: visible(schema.description ?? ''), onclick: onAdd },
-    icon('plus'), h('span', { class: 'field-name' }, visible(name)),
+  return h('button', { type: 'button', class: 'optional-row', data: { member: name }, title: visible(schema.description ?? ''), onclick: onAdd },
+    icon('plus'), h('span', { class: 'hidden-label' }, 'Add '), h('span', { class: 'field-name' }, visible(name)),
     h('span', { class: 'field-type' }, describeType(schema), schema.default !== undefined && schema.default !== null ? ` · default ${visible(JSON.stringify(schema.default))}` : ''),
     h('span', { class: 'optional-note' }, visible(schema.description ?? '')));
 }

@@ -73,7 +73,6 @@ export function showShell(app) {
     const badge = links[0].querySelector('.count');
     badge.textContent = count || '';
     badge.hidden = !count;
-    links[0].setAttribute('aria-label', count ? `Inbox, ${count} open` : 'Inbox');
     document.title = `${count ? `(${count}) ` : ''}${VIEWS[shown]?.title ?? 'Console'} · ${state.title}`;
   };
   addEventListener('hashchange', () => { route(); update(); });
@@ -87,7 +86,7 @@ export function showShell(app) {
 }
 
 function navLink(name, title) {
-  return h('a', { href: `#/${name}`, data: { view: name } }, icon(name), h('span', {}, title), name === 'inbox' && h('span', { class: 'count', hidden: true }));
+  return h('a', { href: `#/${name}`, data: { view: name } }, icon(name), h('span', {}, title), name === 'inbox' && h('span', { class: 'count', hidden: true, title: 'Open requests' }));
 }
 
 function iconButton(name, label, onclick) {

@@ -48,7 +48,7 @@ export function showInbox(main) {
     }
     page = request.kind === 'approvals' ? approvalPage(request, goOn) : questionPage(request, goOn);
     replaceChildren(detail, page.element);
-    detail.scrollTop = 0;
+    detail.parentElement.scrollTop = 0;
   }
 
   // After an answer the next request is shown, and focus goes to its row.

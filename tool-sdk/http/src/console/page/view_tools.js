@@ -8,7 +8,7 @@ import { button, emptyState, h, icon, replaceChildren } from './dom.js';
 import { categoryName, originOf } from './headline.js';
 import { bindKeys, moveInList } from './keys.js';
 import { facts, riskBadge, showError, twoPanes } from './rows.js';
-import { readTools, startCall, state, subscribe } from './store.js';
+import { startCall, state, subscribe } from './store.js';
 import { visibleNodes } from './visible_text.js';
 
 // Arguments for the form of a tool, from a call that is to be repeated.
@@ -44,19 +44,20 @@ export function showTools(main) {
     const isSelected = tool.name === selected;
     return h('a', { class: 'row', href: `#/tools/${encodeURIComponent(tool.name)}`, 'aria-current': isSelected ? 'true' : undefined, data: { tool: tool.name } },
       h('span', { class: 'row-main' }, h('span', { class: 'row-title mono' }, visibleNodes(tool.name)), h('span', { class: 'row-note' }, visibleNodes(summaryOf(tool)))),
-      h('span', { class: `risk-dot risk-${tool.risk?.class}`, title: tool.risk?.class ?? '' }));
+      h('span', { class: `risk-dot risk-${tool.risk?.class}`, title: `This tool may ${tool.risk?.class}` }));
   }
 
   function select(name) {
     selected = name;
     renderList();
+    list.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
     page?.close();
     page = undefined;
     const tool = state.tools.find((it) => it.name === name);
     if (!tool) return replaceChildren(detail, name ? emptyState('There is no such tool', 'It may have been removed.') : emptyState('Select a tool', 'Its documentation and a form to call it appear here.'));
     page = toolPage(tool);
     replaceChildren(detail, page.element);
-    detail.scrollTop = 0;
+    detail.parentElement.scrollTop = 0;
   }
 
   const unbind = bindKeys({ j: () => moveInList(list, 1), k: () => moveInList(list, -1) });
@@ -88,7 +89,7 @@ function toolPage(tool) {
       panel?.close();
       panel = callPanel(id, { onFaults: (faults) => editor.showFaults(faults) });
       replaceChildren(result, h('h2', { class: 'section-title' }, 'Result'), panel.element);
-      result.scrollIntoView({ block: 'nearest' });
+      result.scrollIntoView({ block: 'start' });
     } catch (error) {
       if (error instanceof ApiError && error.problem.faults?.length) editor.showFaults(error.problem.faults);
       showError(message, error);
@@ -143,4 +144,3 @@ function codeSpans(text) {
   return text.split(/(`[^`]+`)/).map((part) => (part.startsWith('`') && part.length > 2 ? h('code', {}, visibleNodes(part.slice(1, -1))) : visibleNodes(part)));
 }
 
-export { readTools };

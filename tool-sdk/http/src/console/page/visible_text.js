@@ -13,8 +13,7 @@ export function visible(text) {
 
 // Returns whether the text has characters that would be hidden or change what is read.
 export function hasHidden(text) {
-  HIDDEN.lastIndex = 0;
-  return HIDDEN.test(String(text));
+  return String(text).search(HIDDEN) >= 0;
 }
 
 // Returns the nodes of the text, with each escape marked.

@@ -1,0 +1,397 @@
+// Uses the console as a person does. Each step says what holds; the first that does not hold ends
+// the run with a picture.
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { chromium } from 'playwright-core';
+
+const { LINK, PROJECT, TOOL_SDK_TOKEN, BROWSER, PICTURES } = process.env;
+const BASE = LINK.split('/#')[0];
+const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
+const HOSTILE = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>\n'
+  + 'safe\u202Egnp.exe \u200B\u0007 \u001b]0;owned\u0007 \u001b[31mred\u001b[0m\n';
+
+const file = (name) => join(PROJECT, name);
+writeFileSync(file('main.rs'), 'fn main() {\n    println!("hello");\n}\n\nfn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n');
+writeFileSync(file('README.md'), '# Demo\n\nA small project.\n');
+writeFileSync(file('hostile.txt'), HOSTILE);
+
+const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox', '--disable-gpu'] });
+const problems = [];
+
+async function openContext(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, colorScheme: 'light', ...options });
+  context.setDefaultTimeout(10_000);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: BASE });
+  return context;
+}
+
+async function openPage(context, address = `${BASE}/`) {
+  const page = await context.newPage();
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => { if (/Content.Security|TrustedHTML/i.test(message.text())) problems.push(message.text()); });
+  await page.goto(address);
+  return page;
+}
+
+const ready = (page) => page.waitForSelector('#app[data-status=ready]');
+const live = (page) => page.waitForSelector('[data-part=connection][data-status=live]');
+const visit = (page, place) => page.evaluate((hash) => { location.hash = hash; }, place);
+
+// Calls a tool as another client.
+async function callTool(tool, args) {
+  const headers = { Authorization: `Bearer ${TOOL_SDK_TOKEN}`, 'Content-Type': 'application/json' };
+  const response = await fetch(`${BASE}/v1/tools/${tool}`, { method: 'POST', headers, body: JSON.stringify(args) });
+  return { status: response.status, body: await response.json() };
+}
+
+async function checkAccess(page, where) {
+  // The policy forbids scripts in the page, not those of the debugger.
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  const serious = violations.filter((it) => ['serious', 'critical'].includes(it.impact));
+  const shown = serious.map((it) => `${it.id}: ${it.help}\n${it.nodes.slice(0, 3).map((node) => `  ${node.target} ${node.failureSummary}`).join('\n')}`);
+  assert.equal(serious.length, 0, `${where}:\n${shown.join('\n')}`);
+}
+
+async function takePicture(page, name) {
+  if (!PICTURES) return;
+  mkdirSync(PICTURES, { recursive: true });
+  await page.mouse.move(0, 0);
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
+
+const context = await openContext();
+let page;
+let approvalOf;
+
+const steps = {
+  async 'the page asks for the link, and the link signs in once'() {
+    page = await openPage(context);
+    await page.waitForSelector('#app[data-status=signed-out]');
+    await checkAccess(page, 'sign-in');
+    await page.close();
+    page = await openPage(context, LINK);
+    await ready(page);
+    assert.equal(page.url().includes(LINK.split('#')[1]), false, 'the code is not in the address');
+    const cookies = await context.cookies();
+    assert.deepEqual(cookies.map((it) => [it.httpOnly, it.sameSite]), [[true, 'Strict']]);
+    const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML]));
+    for (const secret of [TOOL_SDK_TOKEN, cookies[0].value]) assert.equal(stored.includes(secret), false);
+    const other = await openContext();
+    const second = await openPage(other, LINK);
+    await second.waitForSelector('#app[data-status=signed-out]');
+    await other.close();
+    await page.reload();
+    await ready(page);
+    await live(page);
+  },
+
+  async 'tools are listed by category and searched'() {
+    await visit(page, '#/tools');
+    assert.ok(await page.locator('.list a.row').count() > 20);
+    await page.fill('input[type=search]', 'regular expression');
+    await page.waitForSelector('.list [data-tool=grep_files]');
+    assert.ok(await page.locator('.list a.row').count() < 10);
+    await page.fill('input[type=search]', '');
+    await page.click('.list [data-tool=grep_files]');
+    await page.waitForSelector('article[data-tool=grep_files]');
+    await checkAccess(page, 'tools');
+  },
+
+  async 'invalid input is marked at its field and not sent'() {
+    await page.click('[data-action=run]');
+    await page.waitForSelector('form.arguments[data-status=invalid]');
+    assert.match(await page.textContent('.fault-summary'), /pattern must not be empty/);
+    assert.equal(await page.getAttribute('[data-pointer="/pattern"]', 'aria-invalid'), 'true');
+    await page.click('[data-member=limit]');
+    await page.fill('[data-pointer="/limit"]', 'many');
+    assert.match(await page.textContent('.fault-summary'), /limit must be a whole number/);
+    await page.fill('[data-pointer="/limit"]', '3000');
+    assert.match(await page.textContent('.fault-summary'), /limit must be at most 2000/);
+    await checkAccess(page, 'invalid form');
+    await page.fill('.json-input', '{"pattern": ');
+    assert.match(await page.textContent('.arguments-json .field-error'), /not valid JSON/);
+    await page.click('[data-action=run]');
+    assert.equal(await page.locator('.call-panel').count(), 0, 'nothing was sent');
+  },
+
+  async 'a call runs, and its hits are shown'() {
+    await page.fill('.json-input', '{"pattern": "fn \\\\w+", "limit": 10}');
+    assert.equal(await page.inputValue('[data-pointer="/pattern"]'), 'fn \\w+');
+    await page.click('[data-action=run]');
+    await page.waitForSelector('.call-panel[data-status=completed]');
+    await page.waitForSelector('.hits-file:has-text("main.rs")');
+    assert.equal(await page.locator('.hits .line').count(), 2);
+    await page.click('.copy-as >> text=curl');
+    await page.waitForSelector('.copied:has-text("Copied")');
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(copied.startsWith('curl -H "Authorization: Bearer $TOKEN"') && copied.includes('/v1/tools/grep_files'), copied);
+    await page.click('[role=tab]:has-text("Text for the model")');
+    await page.waitForSelector('.tab-panel .text:has-text("Found 2 matches")');
+    await takePicture(page, 'tool');
+  },
+
+  async 'a form with nested values is filled in'() {
+    await visit(page, '#/tools/edit_file');
+    await page.fill('[data-pointer="/path"]', 'main.rs');
+    await page.click('[data-member=edits]');
+    for (const [index, [from, to]] of [['hello', 'good morning'], ['a + b', 'a.wrapping_add(b)']].entries()) {
+      await page.click('[aria-label="Add item to edits"]');
+      await page.fill(`[data-pointer="/edits/${index}/old_string"]`, from);
+      await page.fill(`[data-pointer="/edits/${index}/new_string"]`, to);
+    }
+    await page.click('[aria-label="Add item to edits"]');
+    await page.click('[aria-label="Remove edits 3"]');
+    const sent = JSON.parse(await page.inputValue('.json-input'));
+    assert.deepEqual(sent, { path: 'main.rs', edits: [{ old_string: 'hello', new_string: 'good morning' }, { old_string: 'a + b', new_string: 'a.wrapping_add(b)' }] });
+    await checkAccess(page, 'nested form');
+    await page.click('[data-action=run]');
+    await page.waitForSelector('.call-panel[data-status=waiting]');
+    await page.waitForSelector('nav .count:has-text("1")');
+  },
+
+  async 'an edit is approved after its diff'() {
+    await page.click('text=Decide in the inbox');
+    await page.waitForSelector('.approval[data-status=open]');
+    assert.deepEqual(await page.locator('.diff-line.add .diff-text').allTextContents(), ['    println!("good morning");', '    a.wrapping_add(b)']);
+    assert.ok(readFileSync(file('main.rs'), 'utf8').includes('hello'), 'nothing ran yet');
+    await page.click('.scopes summary');
+    await page.fill('[aria-label="Pattern 1"]', '*.rs');
+    await checkAccess(page, 'approval');
+    await takePicture(page, 'approval');
+    await page.waitForTimeout(450);
+    await page.click('[data-action=once]');
+    await page.waitForSelector('text=Nothing waits');
+    assert.ok(readFileSync(file('main.rs'), 'utf8').includes('wrapping_add'));
+    await visit(page, '#/calls');
+    await page.click('.list a.row[data-status=completed]:has-text("Edit")');
+    await page.waitForSelector('.call-panel .diff');
+  },
+
+  async 'the calls of other clients appear live'() {
+    const before = await page.locator('.list a.row').count();
+    const { status } = await callTool('read_file', { path: 'README.md' });
+    assert.equal(status, 200);
+    await page.waitForFunction((count) => document.querySelectorAll('.list a.row').length > count, before);
+    await page.waitForSelector('.list a.row >> nth=0 >> text=README.md');
+    await page.click('.list a.row >> nth=0');
+    await page.waitForSelector('.call-panel[data-status=completed]');
+    await checkAccess(page, 'calls');
+    await takePicture(page, 'calls');
+  },
+
+  async 'a command is rejected with feedback'() {
+    const called = callTool('exec_command', { cmd: 'touch made && echo "a\u202Eb"', justification: 'See whether it works' });
+    await page.waitForSelector('nav .count:has-text("1")');
+    await visit(page, '#/inbox');
+    await page.waitForSelector('.command-block:has-text("touch made")');
+    assert.ok((await page.textContent('.command-block')).includes('\\u{202e}'), 'what is invisible is shown');
+    await page.waitForSelector('.alert.warning');
+    await page.fill('[data-field=feedback]', 'use the notes folder');
+    await page.waitForTimeout(450);
+    await page.click('[data-action=reject]');
+    const { status, body } = await called;
+    assert.equal(status, 403);
+    assert.match(body.error, /use the notes folder/);
+    assert.equal(existsSync(file('made')), false);
+  },
+
+  async 'arguments are edited before they are approved'() {
+    const called = callTool('exec_command', { cmd: 'touch wrong' });
+    await page.waitForSelector('.approval[data-status=open]');
+    await page.click('[data-action=edit]');
+    await page.fill('.approval [data-pointer="/cmd"]', 'touch right');
+    await page.waitForTimeout(450);
+    await page.click('[data-action=once]');
+    const { status, body } = await called;
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.deepEqual([existsSync(file('right')), existsSync(file('wrong'))], [true, false]);
+  },
+
+  async 'hostile output is harmless'() {
+    await visit(page, '#/tools/read_file');
+    await page.fill('[data-pointer="/path"]', 'hostile.txt');
+    await page.click('[data-action=run]');
+    await page.waitForSelector('.call-panel[data-status=completed] .lines');
+    const text = await page.textContent('.lines');
+    assert.ok(text.includes('<script>') && text.includes('\\u{202e}') && text.includes('\\u{200b}'), text);
+    assert.equal(await page.locator('.lines img, .lines script').count(), 0);
+    await visit(page, '#/tools/exec_command');
+    await page.fill('[data-pointer="/cmd"]', 'cat hostile.txt');
+    await page.click('[data-action=run]');
+    await page.waitForSelector('.call-panel[data-status=completed] .terminal');
+    assert.ok((await page.textContent('.terminal')).includes('<script>'));
+    // The standard tools keep no colours; tools of others may.
+    const shown = await page.evaluate(async (text) => {
+      const { terminal } = await import('/console/ansi.js');
+      const element = terminal(text);
+      document.body.append(element);
+      const found = { red: element.querySelector('.t-fg-1')?.textContent, text: element.textContent, images: element.querySelectorAll('img, script').length };
+      element.remove();
+      return found;
+    }, HOSTILE);
+    assert.equal(shown.red, 'red');
+    assert.equal(shown.images, 0);
+    assert.ok(shown.text.includes('\\u{202e}') && shown.text.includes('\\u{7}') && !shown.text.includes('owned\u0007'), shown.text);
+    assert.ok(!(await page.title()).includes('owned'));
+    await checkAccess(page, 'terminal');
+  },
+
+  async 'a running call is cancelled'() {
+    await page.fill('[data-pointer="/cmd"]', 'sleep 60');
+    await page.click('[data-member=yield_time_ms]');
+    await page.fill('[data-pointer="/yield_time_ms"]', '30000');
+    await page.click('[data-action=run]');
+    await page.waitForSelector('.call-panel [data-action=cancel]');
+    await page.click('.call-panel [data-action=cancel]');
+    await page.waitForSelector('.call-panel[data-status=aborted]');
+  },
+
+  async 'two browsers and another client settle one request'() {
+    const other = await openPage(context, `${BASE}/#/inbox`);
+    await ready(other);
+    await visit(page, '#/inbox');
+    const called = callTool('write_file', { path: 'new.txt', content: 'one\n' });
+    for (const it of [page, other]) await it.waitForSelector('.approval[data-status=open]');
+    await page.waitForTimeout(450);
+    await other.click('[data-action=once]');
+    await page.waitForSelector('.approval[data-status=gone], .empty');
+    assert.equal((await called).status, 200);
+    await other.close();
+  },
+
+  async 'a question is answered in the browser'() {
+    const called = callTool('request_decision', { question: 'Which colour?', options: [{ label: 'Red', description: 'Warm' }, { label: 'Blue' }], allow_other: false });
+    await page.waitForSelector('.question[data-status=open]');
+    await checkAccess(page, 'question');
+    await page.selectOption('.question select', { label: 'Blue' });
+    await takePicture(page, 'question');
+    await page.click('[data-action=accept]');
+    const { status, body } = await called;
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.match(body.text, /Blue/);
+  },
+
+  async 'a grant is made and revoked'() {
+    await visit(page, '#/tools/write_file');
+    await page.fill('.json-input', '{"path": "log.txt", "content": "1"}');
+    await page.click('[data-action=run]');
+    await page.click('text=Decide in the inbox');
+    await page.waitForSelector('.approval[data-status=open]');
+    await page.click('.scopes summary');
+    await page.waitForTimeout(450);
+    await page.click('[data-action=session]');
+    await page.waitForSelector('text=Nothing waits');
+    await visit(page, '#/permissions');
+    await page.waitForSelector('tr[data-grant]:has-text("log.txt")');
+    assert.ok(await page.locator('text=exec_command(rm *)').count(), 'the rule of the command line');
+    await checkAccess(page, 'permissions');
+    await takePicture(page, 'permissions');
+    await page.click('tr[data-grant] button');
+    await page.waitForSelector('text=Nothing is granted');
+  },
+
+  async 'the audit log is filtered'() {
+    await visit(page, '#/audit');
+    await page.waitForSelector('.audit-row');
+    await page.selectOption('select[aria-label=Decision]', 'deny');
+    await page.waitForFunction(() => { const rows = [...document.querySelectorAll('.audit-row')]; return rows.length && rows.every((it) => it.dataset.decision === 'deny'); });
+    await page.waitForSelector('text=use the notes folder');
+    await checkAccess(page, 'audit');
+    await takePicture(page, 'audit');
+    await visit(page, '#/servers');
+    await page.waitForSelector('.page-content[data-status=ready]');
+    await checkAccess(page, 'servers');
+  },
+
+  async 'a connection that was lost is made again, and nothing is missed'() {
+    await visit(page, '#/inbox');
+    await context.setOffline(true);
+    const called = callTool('write_file', { path: 'offline.txt', content: 'x' });
+    await page.waitForSelector('[data-part=connection][data-status=waiting]');
+    await context.setOffline(false);
+    await live(page);
+    await page.waitForSelector('.approval[data-status=open]');
+    approvalOf = called;
+  },
+
+  async 'the keyboard alone is enough'() {
+    await page.waitForTimeout(450);
+    await page.locator('body').press('Shift+R');
+    await page.keyboard.type('not now');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('?');
+    await page.waitForSelector('dialog[open]');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Shift+A');
+    assert.equal((await approvalOf).status, 200);
+    await page.keyboard.press('g');
+    await page.keyboard.press('t');
+    await page.waitForSelector('main[data-view=tools]');
+    await page.keyboard.press('/');
+    await page.keyboard.type('read_file');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('article[data-tool=read_file]');
+    for (let presses = 0; presses < 60; presses += 1) {
+      if (await page.evaluate(() => document.activeElement?.dataset.pointer === '/path')) break;
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.type('README.md');
+    for (let presses = 0; presses < 60; presses += 1) {
+      if (await page.evaluate(() => document.activeElement?.dataset.action === 'run')) break;
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.call-panel[data-status=completed] .lines');
+  },
+
+  async 'narrow and dark pages work as well'() {
+    const called = callTool('edit_file', { path: 'README.md', old_string: 'small', new_string: 'tiny' });
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await visit(page, '#/inbox');
+    await page.click('.list a.row');
+    await page.waitForSelector('.approval[data-status=open]');
+    await checkAccess(page, 'narrow and dark');
+    await takePicture(page, 'narrow-dark');
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `the page is ${width} wide`);
+    await page.waitForTimeout(450);
+    await page.click('[data-action=once]');
+    assert.equal((await called).status, 200);
+    for (const view of ['tools', 'calls', 'permissions', 'servers', 'audit']) {
+      await visit(page, `#/${view}`);
+      await page.waitForSelector(`main[data-view=${view}]`);
+      await checkAccess(page, `${view}, narrow and dark`);
+    }
+  },
+
+  async 'signing out ends it'() {
+    await page.setViewportSize({ width: 1360, height: 860 });
+    await page.click('[aria-label="Sign out"]');
+    await page.waitForSelector('#app[data-status=signed-out]');
+    assert.deepEqual(problems, []);
+  },
+};
+
+let failed = false;
+for (const [name, step] of Object.entries(steps)) {
+  const started = Date.now();
+  try {
+    await step();
+    console.log(`ok ${name} (${Date.now() - started} ms)`);
+  } catch (error) {
+    failed = true;
+    console.error(`FAILED ${name}\n${error.stack}\n${problems.join('\n')}`);
+    await page?.screenshot({ path: 'failed.png' }).catch(() => {});
+    break;
+  }
+}
+await browser.close();
+console.log(failed ? 'console: failed, see failed.png' : `console: ${Object.keys(steps).length} steps hold`);
+// Calls that still wait would keep the process alive.
+process.exit(failed ? 1 : 0);
