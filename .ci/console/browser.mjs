@@ -3,11 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 
 import { chromium } from 'playwright-core';
 
-const { LINK, PROJECT, TOOL_SDK_TOKEN, BROWSER, PICTURES } = process.env;
+const { PROJECT, TOOL_SDK_TOKEN, BROWSER, PICTURES } = process.env;
+const PORT = Number(new URL(process.env.LINK).port);
+// The browser connects through a relay, which can cut its connections.
+const LINK = process.env.LINK.replace('127.0.0.1', 'localhost');
 const BASE = LINK.split('/#')[0];
 const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
 const HOSTILE = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>\n'
@@ -18,8 +22,28 @@ writeFileSync(file('main.rs'), 'fn main() {\n    println!("hello");\n}\n\nfn add
 writeFileSync(file('README.md'), '# Demo\n\nA small project.\n');
 writeFileSync(file('hostile.txt'), HOSTILE);
 
-const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox', '--disable-gpu'] });
+const relay = await startRelay();
+const rules = `--host-resolver-rules=MAP localhost:${PORT} 127.0.0.1:${relay.port}`;
+const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox', '--disable-gpu', rules] });
 const problems = [];
+
+// Passes connections on to the program, as long as it is open.
+async function startRelay() {
+  const sockets = new Set();
+  const relay = { isOpen: true, cut: () => { relay.isOpen = false; sockets.forEach((it) => it.destroy()); } };
+  const server = createServer((socket) => {
+    if (!relay.isOpen) return socket.destroy();
+    const target = connect(PORT, '127.0.0.1');
+    for (const [from, to] of [[socket, target], [target, socket]]) {
+      sockets.add(from);
+      from.on('error', () => {}).on('close', () => { sockets.delete(from); to.destroy(); });
+      from.pipe(to);
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  relay.port = server.address().port;
+  return relay;
+}
 
 async function openContext(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, colorScheme: 'light', ...options });
@@ -43,7 +67,7 @@ const visit = (page, place) => page.evaluate((hash) => { location.hash = hash; }
 // Calls a tool as another client.
 async function callTool(tool, args) {
   const headers = { Authorization: `Bearer ${TOOL_SDK_TOKEN}`, 'Content-Type': 'application/json' };
-  const response = await fetch(`${BASE}/v1/tools/${tool}`, { method: 'POST', headers, body: JSON.stringify(args) });
+  const response = await fetch(`http://127.0.0.1:${PORT}/v1/tools/${tool}`, { method: 'POST', headers, body: JSON.stringify(args) });
   return { status: response.status, body: await response.json() };
 }
 
@@ -309,10 +333,10 @@ const steps = {
 
   async 'a connection that was lost is made again, and nothing is missed'() {
     await visit(page, '#/inbox');
-    await context.setOffline(true);
+    relay.cut();
     const called = callTool('write_file', { path: 'offline.txt', content: 'x' });
     await page.waitForSelector('[data-part=connection][data-status=waiting]');
-    await context.setOffline(false);
+    relay.isOpen = true;
     await live(page);
     await page.waitForSelector('.approval[data-status=open]');
     approvalOf = called;
