@@ -155,7 +155,6 @@ const steps = {
     assert.ok(copied.startsWith('curl -H "Authorization: Bearer $TOKEN"') && copied.includes('/v1/tools/grep_files'), copied);
     await page.click('[role=tab]:has-text("Text for the model")');
     await page.waitForSelector('.tab-panel .text:has-text("Found 2 matches")');
-    await takePicture(page, 'tool');
   },
 
   async 'a form with nested values is filled in'() {
@@ -172,6 +171,7 @@ const steps = {
     const sent = JSON.parse(await page.inputValue('.json-input'));
     assert.deepEqual(sent, { path: 'main.rs', edits: [{ old_string: 'hello', new_string: 'good morning' }, { old_string: 'a + b', new_string: 'a.wrapping_add(b)' }] });
     await checkAccess(page, 'nested form');
+    await takePicture(page, 'tool');
     await page.click('[data-action=run]');
     await page.waitForSelector('.call-panel[data-status=waiting]');
     await page.waitForSelector('nav .count:has-text("1")');
@@ -204,7 +204,6 @@ const steps = {
     await page.click('.list a.row >> nth=0');
     await page.waitForSelector('.call-panel[data-status=completed]');
     await checkAccess(page, 'calls');
-    await takePicture(page, 'calls');
   },
 
   async 'a command is rejected with feedback'() {
@@ -299,6 +298,20 @@ const steps = {
     assert.match(body.text, /Blue/);
   },
 
+  async 'the timeline shows the calls of every client'() {
+    await visit(page, '#/calls');
+    await page.click('.list a.row[data-status=completed]:has-text("Edit")');
+    await page.waitForSelector('.call-panel .diff');
+    for (const status of ['completed', 'denied', 'aborted']) await page.waitForSelector(`.list a.row[data-status=${status}]`);
+    await page.fill('input[type=search]', 'touch');
+    await page.waitForFunction(() => document.querySelectorAll('.list a.row').length === 2);
+    await page.fill('input[type=search]', '');
+    await takePicture(page, 'calls');
+    await page.click('text=Use these arguments');
+    await page.waitForSelector('article[data-tool=edit_file]');
+    assert.equal(await page.inputValue('[data-pointer="/edits/1/new_string"]'), 'a.wrapping_add(b)');
+  },
+
   async 'a grant is made and revoked'() {
     await visit(page, '#/tools/write_file');
     await page.fill('.json-input', '{"path": "log.txt", "content": "1"}');
@@ -321,11 +334,11 @@ const steps = {
   async 'the audit log is filtered'() {
     await visit(page, '#/audit');
     await page.waitForSelector('.audit-row');
+    await takePicture(page, 'audit');
     await page.selectOption('select[aria-label=Decision]', 'deny');
     await page.waitForFunction(() => { const rows = [...document.querySelectorAll('.audit-row')]; return rows.length && rows.every((it) => it.dataset.decision === 'deny'); });
     await page.waitForSelector('text=use the notes folder');
     await checkAccess(page, 'audit');
-    await takePicture(page, 'audit');
     await visit(page, '#/servers');
     await page.waitForSelector('.page-content[data-status=ready]');
     await checkAccess(page, 'servers');

@@ -45,11 +45,24 @@ pub(super) type PrincipalKey = Option<Arc<Principal>>;
 pub(super) struct HttpCaller {
     pub(super) principal: PrincipalKey,
     pub(super) scopes: TokenScopes,
+    /// Whether the client is the page of the console.
+    pub(super) is_console: bool,
 }
 
 impl HttpCaller {
     fn new(identity: TokenIdentity) -> Self {
-        Self { principal: identity.principal.map(Arc::new), scopes: identity.scopes }
+        Self {
+            principal: identity.principal.map(Arc::new),
+            scopes: identity.scopes,
+            is_console: false,
+        }
+    }
+
+    /// Returns the owner of the server with all scopes, who uses the console.
+    #[cfg(feature = "rest")]
+    fn console() -> Self {
+        let scopes = TokenScopes::from_iter(TokenScope::ALL);
+        Self { principal: None, scopes, is_console: true }
     }
 
     /// Returns the user of the client's sessions.
@@ -227,10 +240,7 @@ impl Authenticator {
     #[cfg(feature = "rest")]
     fn find_console_caller(&self, headers: &HeaderMap) -> Option<HttpCaller> {
         let console = self.console.as_ref().filter(|it| it.is_signed_in(headers));
-        console.map(|_| HttpCaller {
-            principal: None,
-            scopes: TokenScopes::from_iter(TokenScope::ALL),
-        })
+        console.map(|_| HttpCaller::console())
     }
 
     #[cfg(not(feature = "rest"))]
@@ -437,7 +447,8 @@ mod tests {
             headers.append(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
             guard.authenticate(&headers)
         };
-        let caller = |principal| HttpCaller { principal, scopes: TokenScopes::default() };
+        let caller =
+            |principal| HttpCaller { principal, scopes: TokenScopes::default(), is_console: false };
         assert_eq!(who(ada), Ok(caller(Some(Arc::new(Principal::new("ada"))))));
         assert_eq!(who(TOKEN), Ok(caller(None)));
         assert_eq!(who("bob-0123456789abcdef0123456789abcdef"), Err(HttpRejection::Token));

@@ -16,6 +16,7 @@ use super::caller::ApprovalCaller;
 use super::problem::ProblemDetails;
 use super::request::JsonBody;
 use super::service::RestService;
+use crate::auth::HttpCaller;
 use crate::scopes::TokenScope;
 
 /// The body of `GET /v1/approvals`.
@@ -120,7 +121,10 @@ pub(super) async fn answer_approval(
 ) -> Result<StatusCode, ProblemDetails> {
     let response = answer.to_response()?;
     let request = service.find_approval(&id, &caller)?;
-    let who = caller.0.user().unwrap_or("http");
+    let who = match &caller.0 {
+        HttpCaller { is_console: true, .. } => "console",
+        client => client.user().unwrap_or("http"),
+    };
     let shown = &answer.fingerprint;
     let answered = service.pipeline.respond_as(&request.id, shown, response, who).await;
     answered.map(|()| StatusCode::NO_CONTENT).map_err(|error| response_problem(&error))

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware;
 use axum::routing::{delete, get, post};
-use tool_sdk_core::Pipeline;
+use tool_sdk_core::{Approver, Pipeline};
 use tool_sdk_mcp::Server;
 
 use super::access_log::log_request;
 use super::options::RestOptions;
 use super::plain_errors::replace_plain_errors;
 use super::problem::ProblemDetails;
-use super::service::RestService;
+use super::service::{ApproverById, RestService};
 use super::{
     approvals, audit, batch, call_socket, calls, console_sign_in, events, grants, health, metrics,
     openapi, questions, rules, servers, sessions, tools,
@@ -109,7 +109,7 @@ fn with_all_checks(
 ) -> Router {
     let console = options.console.clone();
     let authenticator = Arc::new(Authenticator::new(http, hosts).with_console(console.clone()));
-    let mcp = mcp_route(&mcp_server(&pipeline, &options), http);
+    let mcp = mcp_route(&with_console_approvals(mcp_server(&pipeline, &options), &options), http);
     let service = RestService::new(pipeline, options, Arc::clone(&authenticator));
     let api = extend(api_routes().with_state(Arc::clone(&service)).merge(mcp));
     let open = match console {
@@ -134,6 +134,16 @@ fn mcp_server(pipeline: &Pipeline, options: &RestOptions) -> Server {
         Some(setup) => server.with_session_setup(move |session| setup(session)),
         None => server,
     }
+}
+
+/// Lets the calls of MCP clients that ask no user wait for the console, while a browser is signed
+/// in.
+fn with_console_approvals(server: Server, options: &RestOptions) -> Server {
+    let Some(console) = options.console.clone().filter(|_| options.asks_approvers) else {
+        return server;
+    };
+    let approver: Arc<dyn Approver> = Arc::new(ApproverById);
+    server.with_fallback_approver(move || console.has_browser().then(|| Arc::clone(&approver)))
 }
 
 fn api_routes() -> Router<Arc<RestService>> {

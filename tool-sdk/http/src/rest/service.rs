@@ -106,7 +106,7 @@ impl std::fmt::Debug for RestService {
 }
 
 /// Leaves the answer to `POST /v1/approvals/{id}`.
-struct ApproverById;
+pub(super) struct ApproverById;
 
 impl Approver for ApproverById {
     fn request_approval(

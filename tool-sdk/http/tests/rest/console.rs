@@ -299,3 +299,37 @@ async fn the_console_sees_and_cancels_calls_of_others() {
     browser.ask(server.delete(&path)).send().await.expect(202);
     server.signals.ended.notified().await;
 }
+
+// An MCP client that cannot ask its user waits for the console.
+#[tokio::test]
+async fn a_call_over_mcp_is_approved_in_the_browser() {
+    let (server, access) = start_with_console(|pipeline| pipeline).await;
+    let send = |body: Value| {
+        let request = server.post("/mcp", &body);
+        request.header("accept", "application/json, text/event-stream")
+    };
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+    } });
+    let begun = send(hello).send().await.expect(200);
+    let session = begun.header("mcp-session-id").to_owned();
+    let call = || {
+        let params = json!({ "name": "write_word", "arguments": { "word": "w" } });
+        let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+        send(body).header("mcp-session-id", &*session)
+    };
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    send(ready).header("mcp-session-id", &*session).send().await.expect(202);
+    let denied = call().send().await.expect(200);
+    assert!(denied.body.contains("allow write_word"), "{}", denied.body);
+
+    let browser = sign_in(&server, &access).await;
+    let mut events = browser.ask(server.get("/v1/events")).events().await;
+    let (called, ()) = tokio::join!(call().send(), async {
+        let request = events.next_named("permission_asked").await.data;
+        let answer = json!({ "reply": "once", "fingerprint": request["fingerprint"] });
+        let path = format!("/v1/approvals/{}", request["id"].as_str().unwrap());
+        browser.ask(server.post(path, &answer)).send().await.expect(204);
+    });
+    assert!(called.expect(200).body.contains("w #1"));
+}

@@ -138,6 +138,7 @@ impl CallHandler<'_> {
         if self.connection.can_ask(input) {
             session = session.with_approver(approver);
         }
+        let session = self.connection.attach_fallback_approver(session);
         let view = pipeline.toolset().view_for(&session);
         let (id, cancel) = (CallId::generate(), LazyCancelToken::default());
         let mut call = Call::new(request.name.clone(), client_args(arguments));

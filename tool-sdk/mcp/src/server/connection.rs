@@ -285,6 +285,10 @@ impl Connection {
 
     /// Returns the session of a legacy client's request; the client is asked while its call runs.
     pub(super) fn legacy_session(&self, cx: &RequestContext) -> Session {
+        self.attach_fallback_approver(self.legacy_client_session(cx))
+    }
+
+    fn legacy_client_session(&self, cx: &RequestContext) -> Session {
         let Some(legacy) = self.legacy_handshake() else {
             // Without a session, the client has no way to respond.
             let (session, input) = (self.request_session(cx), InputCapabilities::default());
@@ -308,6 +312,17 @@ impl Connection {
     ) -> Session {
         let (outgoing, can_approve) = (Arc::clone(&self.outgoing), self.can_ask(input));
         LegacyClient::new(outgoing, sink, input, can_approve).attach_to(session)
+    }
+
+    /// Returns the session with the host's other approver, if no approver was found before.
+    pub(super) fn attach_fallback_approver(&self, session: Session) -> Session {
+        let has_approver =
+            self.server.pipeline.has_approver() || session.session_approver().is_some();
+        let find = self.server.fallback_approver.as_ref().filter(|_| !has_approver);
+        match find.and_then(|find| find()) {
+            Some(approver) => session.with_shared_approver(approver),
+            None => session,
+        }
     }
 
     /// Returns true if the client's user approves calls: the host set no approver, and the client

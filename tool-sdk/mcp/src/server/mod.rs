@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use tool_sdk_core::{Icon, Pipeline, Session};
+use tool_sdk_core::{Approver, Icon, Pipeline, Session};
 
 use self::client_roots::RootsCallback;
 use self::dyn_provider::{DynPromptProvider, DynResourceProvider};
@@ -60,6 +60,9 @@ pub use self::stdio::open_streams;
 use self::suspended_calls::SuspendedCalls;
 use self::ui::UiPage;
 pub use self::ui::{chatgpt_result_meta, is_chatgpt};
+
+/// Returns the approver for clients that cannot be asked, while there is one.
+type FindApprover = Arc<dyn Fn() -> Option<Arc<dyn Approver>> + Send + Sync>;
 
 /// Serves the tools of a pipeline over MCP.
 ///
@@ -94,6 +97,7 @@ pub struct Server {
     instructions: Option<String>,
     setup_session: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     asks_client: bool,
+    fallback_approver: Option<FindApprover>,
     resources: Option<Arc<dyn DynResourceProvider>>,
     prompts: Option<Arc<dyn DynPromptProvider>>,
     pages: Vec<UiPage>,
@@ -133,6 +137,7 @@ impl Server {
             instructions: None,
             setup_session: None,
             asks_client: true,
+            fallback_approver: None,
             resources: None,
             prompts: None,
             pages: Vec::new(),
@@ -218,6 +223,18 @@ impl Server {
     #[must_use]
     pub fn with_client_approvals(mut self, ask: bool) -> Self {
         self.asks_client = ask;
+        self
+    }
+
+    /// Sets who approves the calls of a client that cannot be asked: `find` is called for each
+    /// request, and returns nothing while no person is there.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_fallback_approver(
+        mut self,
+        find: impl Fn() -> Option<Arc<dyn Approver>> + Send + Sync + 'static,
+    ) -> Self {
+        self.fallback_approver = Some(Arc::new(find));
         self
     }
 

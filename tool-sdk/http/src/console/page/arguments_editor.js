@@ -7,7 +7,7 @@ import { schemaField } from './schema_form.js';
 import { visible } from './visible_text.js';
 
 // Returns `{ element, read, write, check, showFaults, sentText }`.
-export function argumentsEditor(schema, { onChange = () => {}, value = {} } = {}) {
+export function argumentsEditor(schema, { onChange = () => {}, value = {}, hasJson = true } = {}) {
   const field = schemaField(schema, { onChange: fromForm });
   const id = uniqueId('json');
   const json = h('textarea', { id, class: 'input mono json-input', spellcheck: 'false', rows: 6, oninput: fromJson, 'aria-describedby': `${id}-error` });
@@ -15,9 +15,9 @@ export function argumentsEditor(schema, { onChange = () => {}, value = {} } = {}
   const summary = h('div', { class: 'fault-summary', tabindex: -1, hidden: true, role: 'group', 'aria-label': 'Problems with the arguments' });
   const element = h('form', { class: 'arguments', data: { status: 'unchecked' }, novalidate: true, onsubmit: (event) => event.preventDefault() },
     summary,
-    h('div', { class: 'arguments-sides' },
+    h('div', { class: hasJson ? 'arguments-sides' : '' },
       h('div', { class: 'arguments-form' }, field.element),
-      h('div', { class: 'arguments-json' }, h('label', { class: 'side-title', for: id }, 'JSON that is sent'), json, jsonError)));
+      hasJson && h('div', { class: 'arguments-json' }, h('label', { class: 'side-title', for: id }, 'JSON that is sent'), json, jsonError)));
   let current = value;
   let isJsonValid = true;
 

@@ -9,7 +9,8 @@ import { visibleNodes } from './visible_text.js';
 export function questionPage(question, onAnswered) {
   const message = h('div', { role: 'alert' });
   const gone = h('div', { class: 'note', role: 'status', hidden: true });
-  const editor = question.mode === 'form' ? argumentsEditor(question.schema ?? { type: 'object' }) : undefined;
+  const editor = question.mode === 'form' ? argumentsEditor(question.schema ?? { type: 'object' }, { hasJson: false }) : undefined;
+  const [title, ...rest] = question.message.split('\n');
   const element = h('article', { class: 'question', data: { question: question.id, status: 'open' } });
   let isAnswered = false;
 
@@ -39,7 +40,8 @@ export function questionPage(question, onAnswered) {
     return send({ action: 'accept', ...(editor && { content: editor.read() }) });
   };
   replaceChildren(element,
-    h('div', { class: 'detail-head' }, h('div', {}, h('p', { class: 'eyebrow' }, question.tool ? `${question.tool} asks` : 'A tool asks'), h('h2', { class: 'detail-title question-text' }, visibleNodes(question.message)))),
+    h('div', { class: 'detail-head' }, h('div', {}, h('p', { class: 'eyebrow' }, question.tool ? `${question.tool} asks` : 'A tool asks'), h('h2', { class: 'detail-title' }, visibleNodes(title)))),
+    rest.length > 0 && h('p', { class: 'question-text' }, visibleNodes(rest.join('\n').trim())),
     gone,
     editor?.element,
     question.mode === 'url' && addressOf(question.url),
