@@ -21,11 +21,12 @@ mod resource_cache;
 mod server;
 
 pub use self::client::{
-    ClientFeatures, ConnectFn, ErrorClass, ForeignPrompts, ForeignResources, HttpEndpoint,
-    InvalidServerConfig, OfferChange, ProgressCallback, RemoteCall, RemoteConnection, RemoteError,
-    RemoteFuture, RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool,
-    ServerCommand, ServerConfig, ServerManager, ServerRequestHandler, ServerStatus, ToolPins,
-    TransportConfig, connect_streams,
+    AuthorizationError, AuthorizationPrompt, AuthorizationRequest, AuthorizationStatus,
+    ClientFeatures, ConnectFn, CredentialStore, ErrorClass, ForeignPrompts, ForeignResources,
+    HttpEndpoint, InvalidServerConfig, LogoutOutcome, OAuthSettings, OfferChange, ProgressCallback,
+    PromptFailure, RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt,
+    RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool, ServerCommand, ServerConfig,
+    ServerManager, ServerRequestHandler, ServerStatus, ToolPins, TransportConfig, connect_streams,
 };
 pub use self::resource_cache::{CacheStats, ResourceCache, ResourcePrefetcher};
 pub use self::server::{

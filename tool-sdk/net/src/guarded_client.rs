@@ -179,6 +179,17 @@ impl WebRequest {
         Self { method: Method::POST, url, headers, body: Some(body.into()) }
     }
 
+    /// Sends a form to `url`, encoded as `application/x-www-form-urlencoded`.
+    pub fn post_form<'a>(url: Url, fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, form)]);
+        let body = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish()
+            .into_bytes();
+        Self { method: Method::POST, url, headers, body: Some(body) }
+    }
+
     /// Uses another method, such as `PATCH`. Keeps the method when `method` is none.
     pub fn method(mut self, method: &str) -> Self {
         if let Ok(method) = method.parse() {

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 use tool_sdk_core::{Definition, Registry, ToolError, Toolset, internal::spell_hidden};
-use tool_sdk_mcp::{ServerStatus, internal::name_prefix};
+use tool_sdk_mcp::{AuthorizationStatus, ServerStatus, internal::name_prefix};
 
 use super::config_edit::{ConfigDocument, duplicate_server};
 use super::server_entry::ServerEntry;
-use super::{ConfiguredServers, ServerScope, import, offers, open_pins, pack};
+use super::{
+    ConfiguredServers, ServerScope, import, login, offers, open_credentials, open_pins, pack,
+};
 use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
 use crate::settings::{PromptMode, Settings};
 use crate::setup::ClientProgram;
@@ -30,7 +32,7 @@ const TRUST: &str = "trust-annotations";
 /// How many warnings are shown without `--verbose`.
 const MAX_WARNINGS: usize = 10;
 
-/// Builds the clap command `mcp list_servers | add_server | remove_server | inspect_server`.
+/// Builds the clap command `mcp`.
 pub(crate) fn build_command(program: &str) -> Option<Command> {
     let name = || Arg::new(args::NAME).value_name("NAME").required(true).help("Its name here");
     let json = || {
@@ -94,6 +96,7 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommands([list, inspect, remove, import].map(args::with_globals))
+            .subcommands(login::build_commands(name).map(args::with_globals))
             .subcommands(offers::build_commands(json).map(args::with_globals))
             .subcommand(describe_sandbox_args(args::with_globals(add)))
             .subcommand(args::with_globals(pack::build_command(program))),
@@ -117,8 +120,8 @@ pub(crate) fn run(
 ) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
         return Err(CommandError::usage(
-            "`list`, `add`, `import`, `remove`, `inspect`, `resources`, `prompts`, `read` or `pack` is \
-             missing",
+            "`list`, `add`, `import`, `remove`, `inspect`, `login`, `logout`, `resources`, `prompts`, \
+             `read` or `pack` is missing",
         ));
     };
     match command {
@@ -126,6 +129,8 @@ pub(crate) fn run(
         "import" => import::run(settings, config_path(settings)?, matches, io),
         "remove" => remove_server(settings, server_name(matches), io),
         "inspect" => inspect_server(app, settings, matches, io),
+        "login" => login::log_in(settings, matches, io),
+        "logout" => login::log_out(settings, matches, io),
         "resources" => offers::list_resources(settings, matches, io),
         "prompts" => offers::list_prompts(settings, matches, io),
         "read" => offers::read_resource(settings, matches, io),
@@ -134,7 +139,7 @@ pub(crate) fn run(
     }
 }
 
-fn server_name(matches: &ArgMatches) -> &str {
+pub(super) fn server_name(matches: &ArgMatches) -> &str {
     matches.get_one::<String>(args::NAME).map_or("", String::as_str)
 }
 
@@ -160,7 +165,7 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
     for status in &statuses {
         let state = match (&status.last_error, status.connected) {
             _ if !status.enabled => "switched off".to_owned(),
-            (_, true) => style::count_noun(status.tools.len(), "tool"),
+            (_, true) => connected_state(status),
             (Some(error), false) => error.clone(),
             (None, false) => "not connected".to_owned(),
         };
@@ -174,6 +179,16 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
         }
     }
     Ok(0)
+}
+
+/// Describes a connected server: how many tools it has, and how it is authorized.
+fn connected_state(status: &ServerStatus) -> String {
+    let tools = style::count_noun(status.tools.len(), "tool");
+    match status.authorization {
+        Some(AuthorizationStatus::LoggedIn) => format!("{tools}, logged in"),
+        Some(_) => format!("{tools}, more scopes needed: `mcp login {}`", status.name),
+        None => tools,
+    }
 }
 
 /// Returns what a server says about how it is used, as lines that hide nothing.
@@ -307,6 +322,7 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
     // Loads it with the others, so that name conflicts are found now.
     let all = settings.servers.iter().chain([&entry]);
     let servers = ConfiguredServers::with_entries(all, settings, io)?;
+    authorize_new_server(&servers, server, io)?;
     let (status, tools) = connect_and_list(app, &servers, server)?;
     let shown = servers.manager().pin_texts(server);
     let page = render_page(&status, &tools, &servers);
@@ -336,6 +352,18 @@ fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_
         path.display()
     ));
     Ok(0)
+}
+
+/// Lets the user authorize a server that requires it, before its tools are shown.
+fn authorize_new_server(servers: &ConfiguredServers, server: &str, io: &mut Io<'_>) -> Result<()> {
+    let connected = servers.block_on(servers.manager().connect(server));
+    let needs_login = connected.is_err_and(|error| error.needs_authorization);
+    // Without a terminal no user waits for a browser.
+    if !needs_login || io.console.is_none() {
+        return Ok(());
+    }
+    let browser = login::BrowserChoice::for_desktop(io);
+    login::authorize_server(servers, server, browser, io)
 }
 
 /// Says what the server is believed, if it is.
@@ -421,6 +449,7 @@ fn config_path(settings: &Settings) -> Result<&Path> {
 
 fn remove_server(settings: &Settings, server: &str, io: &mut Io<'_>) -> Result {
     let path = config_path(settings)?;
+    let url = server_url(settings, server, io);
     if !ConfigDocument::lock_for_edit(path)?.remove_server(server)? {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         return Err(CommandError::new(USAGE, ToolError::not_found(words))
@@ -432,6 +461,18 @@ fn remove_server(settings: &Settings, server: &str, io: &mut Io<'_>) -> Result {
         CommandError::new(FAILED, error)
             .hint("removed from the configuration, but its stored pins could not be deleted")
     })?;
+    if let Some(url) = url {
+        open_credentials(settings).forget_server(&url).map_err(|error| {
+            let error = ToolError::unavailable(with_cause(&error));
+            CommandError::new(FAILED, error)
+                .hint("removed from the configuration, but its stored token could not be deleted")
+        })?;
+    }
     io.print_stderr(format_args!("removed {server}"));
     Ok(0)
+}
+
+/// Returns the URL of a configured server over HTTP.
+fn server_url(settings: &Settings, server: &str, io: &Io<'_>) -> Option<String> {
+    settings.servers.iter().find(|entry| entry.name == server)?.expanded_url(io)
 }

@@ -11,6 +11,7 @@ mod client_entries;
 mod command;
 pub(super) mod config_edit;
 mod import;
+mod login;
 mod offers;
 mod pack;
 mod references;
@@ -26,10 +27,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Runtime};
+use tokio::task::JoinHandle;
 use tool_sdk_core::{Grantee, Rule, ToolError, Toolset};
 use tool_sdk_mcp::{
-    ForeignPrompts, ForeignResources, RemoteError, Server, ServerConfig, ServerManager,
-    ServerStatus, ToolPins,
+    CredentialStore, ForeignPrompts, ForeignResources, RemoteError, Server, ServerConfig,
+    ServerManager, ServerStatus, ToolPins,
     internal::{PERMISSIONS, name_prefix, parse_server},
 };
 
@@ -84,7 +86,7 @@ impl ConfiguredServers {
         let folders = ServerFolders::resolve(&settings.servers, settings);
         let upstreams =
             settings.servers.iter().filter_map(|server| server.to_server_config(&folders, io).ok());
-        Self::register(upstreams.collect(), entry_names(&settings.servers), settings)
+        Self::register(upstreams.collect(), entry_names(&settings.servers), settings, io)
     }
 
     /// Loads these servers without starting one.
@@ -98,7 +100,7 @@ impl ConfiguredServers {
             .clone()
             .map(|server| server.to_server_config(&folders, io))
             .collect::<Result<_>>()?;
-        let mut known = Self::register(upstreams, entry_names(entries), settings)?;
+        let mut known = Self::register(upstreams, entry_names(entries), settings, io)?;
         known.runtime = (!known.enabled_names.is_empty()).then(start_runtime).transpose()?;
         Ok(known)
     }
@@ -108,9 +110,12 @@ impl ConfiguredServers {
         upstreams: Vec<ServerConfig>,
         configured: Vec<String>,
         settings: &Settings,
+        io: &Io<'_>,
     ) -> Result<Self> {
         let toolset = Toolset::new(tool_sdk_core::Registry::default());
-        let known = ServerManager::new(Arc::new(toolset), open_pins(settings));
+        let known = ServerManager::new(Arc::new(toolset), open_pins(settings))
+            .with_credentials(open_credentials(settings))
+            .with_login_command(login_command(io));
         let names = upstreams.iter().map(|one| one.name().to_owned()).collect();
         for upstream in upstreams {
             known.add(upstream).map_err(CommandError::config)?;
@@ -165,6 +170,25 @@ impl ConfiguredServers {
             Some(runtime) => runtime.block_on(request),
             None => Err(RemoteError::connection("the server is not loaded")),
         }
+    }
+
+    /// Runs work for a server that is no request to it.
+    fn run_blocking<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        Ok(self.loaded_runtime()?.block_on(work))
+    }
+
+    /// Starts work for a server on the runtime of the connections.
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<JoinHandle<T>> {
+        Ok(self.loaded_runtime()?.spawn(work))
+    }
+
+    fn loaded_runtime(&self) -> Result<&Runtime> {
+        self.runtime.as_ref().ok_or_else(|| {
+            CommandError::new(FAILED, ToolError::unavailable("the server is not loaded"))
+        })
     }
 
     /// Connects to all other servers, with a short timeout.
@@ -325,6 +349,20 @@ fn open_pins(settings: &Settings) -> ToolPins {
         Some(dir) => ToolPins::in_folder(dir.join("mcp")).not_inside(&settings.roots),
         None => ToolPins::in_memory(),
     }
+}
+
+/// Opens the tokens of the servers.
+fn open_credentials(settings: &Settings) -> CredentialStore {
+    match &settings.state_dir {
+        Some(dir) => CredentialStore::in_folder(dir.join("mcp")).not_inside(&settings.roots),
+        None => CredentialStore::in_memory(),
+    }
+}
+
+/// Returns the command by which the user authorizes a server, without the server's name.
+fn login_command(io: &Io<'_>) -> String {
+    let program = io.program_path.as_ref().and_then(|path| path.file_stem()?.to_str());
+    program.map_or("mcp login".to_owned(), |program| format!("{program} mcp login"))
 }
 
 /// Returns a predicate for grants that are void because the tool's definition has changed.

@@ -11,6 +11,10 @@
 //! bearer_env = "WIKI_TOKEN"
 //! disabled_tools = ["delete_page"]
 //!
+//! [mcp.servers.drive]
+//! url = "https://drive.example.com/mcp"
+//! oauth = { client_id = "4711", client_secret_env = "DRIVE_SECRET", scopes = ["files:read"] }
+//!
 //! [mcp.servers.notes]
 //! command = "mcp-server-notes"
 //! sandbox = "required"
@@ -23,8 +27,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml_edit::{Array, InlineTable, Table, value};
 use tool_sdk_mcp::{
-    ClientFeatures, HttpEndpoint, InvalidServerConfig, RemoteError, ServerCommand, ServerConfig,
-    TransportConfig,
+    ClientFeatures, HttpEndpoint, InvalidServerConfig, OAuthSettings, RemoteError, ServerCommand,
+    ServerConfig, TransportConfig,
 };
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode};
 
@@ -59,6 +63,7 @@ pub(crate) struct ServerEntry {
     pub(super) headers: BTreeMap<String, String>,
     /// The environment variable that holds the bearer token.
     pub(super) bearer_env: Option<String>,
+    pub(super) oauth: Option<OAuthEntry>,
     pub(super) startup_timeout: Option<f64>,
     pub(super) call_timeout: Option<f64>,
     /// The seconds to exit in once the standard input is closed.
@@ -70,6 +75,66 @@ pub(crate) struct ServerEntry {
     pub(super) trust_annotations: Option<bool>,
     /// The requests that the server may make while one of its tools runs.
     questions: Vec<AllowedQuestion>,
+}
+
+/// How the program identifies itself to the authorization server of a server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct OAuthEntry {
+    client_id: Option<String>,
+    /// The environment variable that holds the secret of the client.
+    client_secret_env: Option<String>,
+    client_metadata_url: Option<String>,
+    issuer: Option<String>,
+    scopes: Vec<String>,
+    redirect_port: Option<u16>,
+}
+
+impl OAuthEntry {
+    fn to_settings(
+        &self,
+        var: &impl Fn(&str) -> Option<String>,
+    ) -> std::result::Result<OAuthSettings, InvalidServerConfig> {
+        let mut settings = OAuthSettings::default().scopes(&self.scopes);
+        if let Some(id) = &self.client_id {
+            settings = settings.client_id(id);
+        }
+        if let Some(secret) = self.client_secret_env.as_deref().and_then(var) {
+            settings = settings.client_secret(secret);
+        }
+        if let Some(url) = &self.client_metadata_url {
+            settings = settings.client_metadata_url(url)?;
+        }
+        if let Some(issuer) = &self.issuer {
+            settings = settings.issuer(issuer)?;
+        }
+        Ok(match self.redirect_port {
+            Some(port) => settings.redirect_port(port),
+            None => settings,
+        })
+    }
+
+    fn to_toml(&self) -> InlineTable {
+        let mut table = InlineTable::new();
+        let texts = [
+            ("client_id", &self.client_id),
+            ("client_secret_env", &self.client_secret_env),
+            ("client_metadata_url", &self.client_metadata_url),
+            ("issuer", &self.issuer),
+        ];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                table.insert(key, text.into());
+            }
+        }
+        if !self.scopes.is_empty() {
+            table.insert("scopes", self.scopes.iter().collect::<Array>().into());
+        }
+        if let Some(port) = self.redirect_port {
+            table.insert("redirect_port", i64::from(port).into());
+        }
+        table
+    }
 }
 
 /// A kind of server request that the command line answers.
@@ -176,6 +241,12 @@ impl ServerEntry {
             let other = if self.url.is_some() { "url" } else { "command" };
             return Err(format!("`{key}` does nothing beside `{other}`"));
         }
+        if self.oauth.is_some() && self.bearer_env.is_some() {
+            return Err("`oauth` does nothing beside `bearer_env`".to_owned());
+        }
+        if let Some(OAuthEntry { client_id: None, client_secret_env: Some(_), .. }) = &self.oauth {
+            return Err("`client_secret_env` does nothing without `client_id`".to_owned());
+        }
         if self.sandbox.is_none() && self.sandbox_level.is_some() {
             return Err("`sandbox_level` does nothing without `sandbox`".to_owned());
         }
@@ -212,7 +283,8 @@ impl ServerEntry {
 
     /// Returns the names of the variables without which the server cannot be used, each once.
     pub(super) fn needed_variables(&self) -> Vec<String> {
-        let named = self.env_from.iter().chain(&self.bearer_env).map(String::as_str);
+        let secret = self.oauth.iter().flat_map(|oauth| &oauth.client_secret_env);
+        let named = self.env_from.iter().chain(&self.bearer_env).chain(secret).map(String::as_str);
         let cwd = self.cwd.as_ref().and_then(|cwd| cwd.to_str());
         let texts = self.command.iter().chain(&self.args).chain(self.env.values());
         let texts = texts.chain(self.headers.values()).chain(&self.url).map(String::as_str);
@@ -256,6 +328,7 @@ impl ServerEntry {
             None => vec![
                 ("headers", self.headers.is_empty()),
                 ("bearer_env", self.bearer_env.is_none()),
+                ("oauth", self.oauth.is_none()),
             ],
         };
         keys.into_iter().find(|(_, is_missing)| !is_missing).map(|(key, _)| key)
@@ -325,6 +398,9 @@ impl ServerEntry {
         var: &impl Fn(&str) -> Option<String>,
     ) -> std::result::Result<HttpEndpoint, InvalidServerConfig> {
         let mut address = HttpEndpoint::new(&expand_references(url, var))?;
+        if let Some(oauth) = &self.oauth {
+            address = address.oauth(oauth.to_settings(var)?);
+        }
         for (name, value) in &self.headers {
             address = address.header(name, &expand_references(value, var))?;
         }
@@ -332,6 +408,12 @@ impl ServerEntry {
             Some(token) => address.bearer_token(token),
             None => address,
         })
+    }
+
+    /// Returns the URL with the values of its references.
+    pub(super) fn expanded_url(&self, io: &Io<'_>) -> Option<String> {
+        let var = |name: &str| io.env_var(name)?.into_string().ok();
+        self.url.as_ref().map(|url| expand_references(url, &var))
     }
 
     fn stdio_transport(
@@ -377,6 +459,9 @@ impl ServerEntry {
             if let Some(text) = text {
                 table[key] = value(text);
             }
+        }
+        if let Some(oauth) = &self.oauth {
+            table["oauth"] = value(oauth.to_toml());
         }
         if !self.env_from.is_empty() {
             table["env_from"] = value(list(&self.env_from));
@@ -474,6 +559,11 @@ mod tests {
             ("command = 'x'\nheaders = { a = 'b' }", "`headers` does nothing beside `command`"),
             ("url = 'https://a'\nenv_from = ['A']", "`env_from` does nothing beside `url`"),
             ("url = 'http://example.com/'", "https"),
+            ("url = 'https://a'\noauth = { client = 'x' }", "unknown field `client`"),
+            ("url = 'https://a'\noauth = { issuer = 'http://b.example' }", "https"),
+            ("url = 'https://a'\noauth = { client_secret_env = 'A' }", "without `client_id`"),
+            ("url = 'https://a'\nbearer_env = 'A'\noauth = {}", "nothing beside `bearer_env`"),
+            ("command = 'x'\noauth = {}", "`oauth` does nothing beside `command`"),
             ("url = 'https://a'\nsandbox = 'off'", "`sandbox` does nothing beside `url`"),
             ("command = 'x'\nsandbox = 'on'", "`off`, `best_effort`, `required`"),
             ("command = 'x'\nsandbox_level = 'read_only'", "nothing without `sandbox`"),

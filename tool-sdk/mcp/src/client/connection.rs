@@ -16,6 +16,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_sdk_core::{Tool, ToolAudience, Toolset};
 
+use super::authorization::{
+    AuthorizationError, AuthorizationPrompt, CredentialStore, LogoutOutcome, TokenSource,
+};
 use super::config::{AnnotationTrust, ServerConfig, TransportConfig};
 use super::offer_changes::{OfferChannels, WatchCounts};
 use super::pins::ToolPins;
@@ -68,6 +71,10 @@ pub(super) struct ServerConnection {
     offer_channels: OfferChannels,
     watched: WatchCounts,
     secrets: SecretFilter,
+    /// The tokens of OAuth; `None` where nothing of it applies.
+    tokens: Option<Arc<TokenSource>>,
+    /// What the user runs to authorize the server.
+    login_command: String,
     state: Mutex<State>,
     /// Held while the toolset is changed, so that the last listing wins.
     publish_lock: Mutex<()>,
@@ -100,6 +107,31 @@ struct LiveConnection {
     _watch_guard: Arc<DropGuard>,
 }
 
+/// What the servers of a manager are authorized with.
+#[derive(Clone)]
+pub(super) struct ManagerAuthorization {
+    pub(super) credentials: CredentialStore,
+    /// The command by which the user authorizes a server, without the server's name.
+    pub(super) login_command: String,
+}
+
+impl Default for ManagerAuthorization {
+    fn default() -> Self {
+        let (credentials, login_command) = (CredentialStore::in_memory(), "mcp login".to_owned());
+        Self { credentials, login_command }
+    }
+}
+
+impl ManagerAuthorization {
+    /// Returns the tokens of a server over HTTP, unless the host configured what authorizes it.
+    fn token_source(&self, transport: &TransportConfig) -> Option<Arc<TokenSource>> {
+        let TransportConfig::Http(endpoint) = transport else { return None };
+        let store = self.credentials.clone();
+        let build = || TokenSource::new(&endpoint.url, &endpoint.oauth, store);
+        (!endpoint.has_own_token()).then(build).map(Arc::new)
+    }
+}
+
 impl fmt::Debug for ServerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ServerConnection").field(&self.config).finish()
@@ -115,11 +147,16 @@ impl ServerConnection {
         pins: ToolPins,
         tool_index: ToolNameIndex,
         offer_channels: OfferChannels,
+        authorization: &ManagerAuthorization,
     ) -> Arc<Self> {
-        let secrets = SecretFilter::for_transport(&config.transport);
+        let tokens = authorization.token_source(&config.transport);
+        let secrets = SecretFilter::for_transport(&config.transport, tokens.clone());
+        let login_command = format!("{} {}", authorization.login_command, config.name());
         Arc::new(Self {
             config,
             secrets,
+            tokens,
+            login_command,
             toolset: Mutex::new(Arc::downgrade(toolset)),
             audience,
             pins,
@@ -289,7 +326,7 @@ impl ServerConnection {
         let late =
             |_| RemoteError::timeout(format_args!("the server did not get ready within {limit:?}"));
         let connected = async {
-            let remote = open_transport(&self.config).await?;
+            let remote = open_transport(&self.config, self.tokens.as_ref()).await?;
             let listed = remote.list_tools().await;
             let tools = listed.map_err(|error| error.with_stderr(remote.stderr_tail()))?;
             let made = self.prepare_tools(&tools).await?;
@@ -345,14 +382,55 @@ impl ServerConnection {
         Ok((ConnectAttempt(self), INITIAL_BACKOFF * doubled))
     }
 
+    /// Lets the user authorize the server.
+    pub(super) async fn authorize<P: AuthorizationPrompt>(
+        &self,
+        prompt: &P,
+    ) -> Result<(), AuthorizationError> {
+        self.token_source()?.authorize(self.name(), prompt).await?;
+        // The attempts without a token say nothing about the server.
+        self.lock_state().attempts.clear();
+        Ok(())
+    }
+
+    /// Revokes and deletes the tokens, and closes the connection that used them.
+    pub(super) async fn log_out(&self) -> Result<LogoutOutcome, AuthorizationError> {
+        let outcome = self.token_source()?.log_out().await;
+        let connection = self.lock_state().connection.take();
+        if let Some(connection) = connection {
+            connection.remote.shut_down().await;
+        }
+        outcome
+    }
+
+    fn token_source(&self) -> Result<&TokenSource, AuthorizationError> {
+        self.tokens.as_deref().ok_or_else(|| {
+            AuthorizationError::NotApplicable(format!(
+                "the server `{}` needs no login: it is a program, or its token is configured",
+                self.name()
+            ))
+        })
+    }
+
     /// Records an error for the status; returns it redacted and truncated.
     pub(super) fn record_failure(&self, error: RemoteError) -> RemoteError {
-        let RemoteError { class, message, source, not_run, stderr: complaints } = error;
+        let RemoteError {
+            class,
+            message,
+            source,
+            not_run,
+            needs_authorization,
+            stderr: complaints,
+        } = error;
+        let need = self.tokens.as_ref().filter(|_| needs_authorization);
+        let need = need.and_then(|tokens| tokens.describe_need(&self.login_command));
+        let message = need.map_or(message, Into::into);
         // Truncate after redacting: half a secret would not be recognized.
         let message: String =
             self.secrets.clean_text(&message).chars().take(MAX_ERROR_CHARS).collect();
         let mut told = RemoteError::new(class, message);
         told.not_run = not_run;
+        told.needs_authorization = needs_authorization;
         told.source = source.map(|source| self.secrets.clean_text(&error_chain(&*source)).into());
         let mut state = self.lock_state();
         if class != ErrorClass::Aborted {
@@ -432,13 +510,16 @@ fn error_chain(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-async fn open_transport(config: &ServerConfig) -> Result<Arc<dyn RemoteConnection>, RemoteError> {
+async fn open_transport(
+    config: &ServerConfig,
+    tokens: Option<&Arc<TokenSource>>,
+) -> Result<Arc<dyn RemoteConnection>, RemoteError> {
     match &config.transport {
         TransportConfig::Stdio(launch) => {
             transport::start_program(launch, &config.client_features).await
         }
         TransportConfig::Http(address) => {
-            transport::connect_http(address, &config.client_features).await
+            transport::connect_http(address, &config.client_features, tokens).await
         }
         TransportConfig::Custom(connect) => connect().await,
     }
@@ -737,6 +818,7 @@ impl ServerConnection {
             enabled: self.is_enabled(),
             transport: self.transport_identity(),
             connected,
+            authorization: self.tokens.as_ref().and_then(|tokens| tokens.status()),
             tools: state.published.iter().map(|tool| tool.definition().name.to_string()).collect(),
             last_error: state.last_error.clone(),
             warnings: lost

@@ -6,10 +6,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::Url;
 use tool_sdk_net::{has_credentials, is_loopback_url};
 
+use super::authorization::OAuthSettings;
 use super::config::InvalidServerConfig;
 
 /// Replaces each value that may be a secret.
@@ -22,6 +23,7 @@ pub struct HttpEndpoint {
     pub(super) url: Url,
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
     pub(super) bearer_token: Option<String>,
+    pub(super) oauth: OAuthSettings,
 }
 
 impl HttpEndpoint {
@@ -43,7 +45,8 @@ impl HttpEndpoint {
         if has_credentials(&parsed) {
             return Err(wrong("it must not contain credentials; use a header or a bearer token"));
         }
-        Ok(Self { url: parsed, headers: HashMap::new(), bearer_token: None })
+        let oauth = OAuthSettings::default();
+        Ok(Self { url: parsed, headers: HashMap::new(), bearer_token: None, oauth })
     }
 
     /// Adds a header that is sent with every request.
@@ -68,12 +71,24 @@ impl HttpEndpoint {
         self.bearer_token = Some(token.into());
         self
     }
+
+    /// Sets how this program identifies itself when the user authorizes the server. It has no effect
+    /// beside a bearer token or an `Authorization` header.
+    pub fn oauth(mut self, settings: OAuthSettings) -> Self {
+        self.oauth = settings;
+        self
+    }
 }
 
 impl HttpEndpoint {
     /// Returns the names of the configured headers.
     pub(super) fn header_names(&self) -> BTreeSet<&str> {
         self.headers.keys().map(HeaderName::as_str).collect()
+    }
+
+    /// Whether the host configured what authorizes the requests.
+    pub(super) fn has_own_token(&self) -> bool {
+        self.bearer_token.is_some() || self.headers.contains_key(&AUTHORIZATION)
     }
 
     /// Whether the host is this machine.
@@ -90,7 +105,8 @@ impl HttpEndpoint {
     pub(super) fn secret_values(&self) -> Vec<String> {
         let headers = self.headers.values().filter_map(|value| value.to_str().ok());
         let query = self.url.query_pairs().map(|(_, value)| value.into_owned());
-        headers.map(str::to_owned).chain(self.bearer_token.clone()).chain(query).collect()
+        let tokens = self.bearer_token.clone().into_iter().chain(self.oauth.secret_value());
+        headers.map(str::to_owned).chain(tokens).chain(query).collect()
     }
 }
 

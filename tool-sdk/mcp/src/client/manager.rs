@@ -8,8 +8,11 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tool_sdk_core::{Context, Pipeline, Session, ToolAudience, ToolError, Toolset};
 
+use super::authorization::{
+    AuthorizationError, AuthorizationPrompt, CredentialStore, LogoutOutcome,
+};
 use super::config::{InvalidServerConfig, ServerConfig};
-use super::connection::ServerConnection;
+use super::connection::{ManagerAuthorization, ServerConnection};
 use super::naming;
 use super::offer_changes::OfferChannels;
 use super::pins::ToolPins;
@@ -52,6 +55,7 @@ pub struct ServerManager(Arc<Inner>);
 struct Inner {
     toolset: Mutex<Arc<Toolset>>,
     pins: Mutex<ToolPins>,
+    authorization: Mutex<ManagerAuthorization>,
     tool_index: ToolNameIndex,
     offer_channels: OfferChannels,
     /// Who has the tools.
@@ -113,6 +117,8 @@ impl ServerManager {
         Self(Arc::new(Inner {
             toolset: Mutex::new(self.toolset()),
             pins: Mutex::new(ToolPins::in_memory()),
+            // Tokens of the host are not those of a client's servers.
+            authorization: Mutex::default(),
             tool_index: ToolNameIndex::default(),
             offer_channels: OfferChannels::default(),
             audience: ToolAudience::session(session),
@@ -130,6 +136,28 @@ impl ServerManager {
         self
     }
 
+    /// Stores the tokens of servers in `credentials`; in memory by default. Servers that were added
+    /// before are dropped.
+    #[must_use]
+    pub fn with_credentials(self, credentials: CredentialStore) -> Self {
+        self.close();
+        self.lock_authorization().credentials = credentials;
+        self
+    }
+
+    /// Sets the command by which the user authorizes a server, for error messages, without the name
+    /// of the server; `mcp login` by default. Servers that were added before are dropped.
+    #[must_use]
+    pub fn with_login_command(self, command: impl Into<String>) -> Self {
+        self.close();
+        self.lock_authorization().login_command = command.into();
+        self
+    }
+
+    fn lock_authorization(&self) -> MutexGuard<'_, ManagerAuthorization> {
+        self.0.authorization.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[doc(hidden)]
     pub fn new(toolset: Arc<Toolset>, pins: ToolPins) -> Self {
         let (toolset, tool_index) = (Mutex::new(toolset), ToolNameIndex::default());
@@ -139,6 +167,7 @@ impl ServerManager {
         Self(Arc::new(Inner {
             toolset,
             pins,
+            authorization: Mutex::default(),
             tool_index,
             offer_channels,
             audience,
@@ -169,6 +198,7 @@ impl ServerManager {
         check_name_unused(&connections, config.name())?;
         let audience = self.0.audience.clone();
         let pins = self.0.pins.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let authorization = self.lock_authorization().clone();
         let connection = ServerConnection::new(
             config,
             &self.toolset(),
@@ -176,6 +206,7 @@ impl ServerManager {
             pins,
             self.0.tool_index.clone(),
             self.0.offer_channels.clone(),
+            &authorization,
         );
         connections.insert(connection.name().to_owned(), connection);
         Ok(())
@@ -200,6 +231,60 @@ impl ServerManager {
         let connection = self.find_connection(server)?;
         connection.connect().await?;
         Ok(connection.status())
+    }
+
+    /// Lets the user authorize a server over HTTP by OAuth, and stores the tokens. What the server
+    /// asked for last is requested, so connect first, and again after this.
+    ///
+    /// Only a host calls it, for a user who asked for it: a call that needs authorization fails with
+    /// [`RemoteError::needs_authorization`](super::RemoteError) and starts nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, when nothing of OAuth applies to it, when its metadata
+    /// cannot be used, or when the user or the authorization server refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tool_sdk::mcp::{AuthorizationPrompt, RemoteError, ServerManager};
+    ///
+    /// async fn connect(
+    ///     servers: &ServerManager,
+    ///     prompt: &impl AuthorizationPrompt,
+    /// ) -> Result<(), Box<dyn std::error::Error>> {
+    ///     match servers.connect("notes").await {
+    ///         Err(error) if error.needs_authorization => servers.authorize("notes", prompt).await?,
+    ///         connected => return Ok(connected.map(drop)?),
+    ///     }
+    ///     servers.connect("notes").await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub async fn authorize<P: AuthorizationPrompt>(
+        &self,
+        server: &str,
+        prompt: &P,
+    ) -> Result<(), AuthorizationError> {
+        self.find_authorized(server)?.authorize(prompt).await
+    }
+
+    /// Revokes the tokens of a server, deletes them, and closes the connection.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, when nothing of OAuth applies to it, or when the tokens
+    /// cannot be revoked; then they are deleted nevertheless.
+    pub async fn log_out(&self, server: &str) -> Result<LogoutOutcome, AuthorizationError> {
+        self.find_authorized(server)?.log_out().await
+    }
+
+    fn find_authorized(&self, server: &str) -> Result<Arc<ServerConnection>, AuthorizationError> {
+        let unknown = |_| {
+            let server = server.escape_debug().take(80).collect();
+            AuthorizationError::UnknownServer(server)
+        };
+        self.find_connection(server).map_err(unknown)
     }
 
     /// Connects to all enabled servers concurrently; returns those that failed, with the error.

@@ -7,6 +7,7 @@
 //!      │               └▶ tool_index: tools of the other servers                   │
 //!      └─▶ Toolset ─▶ tool ─▶ args: input check ─▶ RemoteConnection::call_tool ────┘─▶ output_validator ─▶ result
 //!                                                    └▶ server_requests ─▶ elicitation
+//! authorization: OAuth for servers over HTTP
 //! ```
 //!
 //! A tool of another server ("foreign tool") is added to a toolset like any other tool; the
@@ -15,6 +16,7 @@
 //! **Invariant:** nothing that a server sends grants a permission.
 
 mod args;
+mod authorization;
 mod config;
 mod connection;
 mod description_lint;
@@ -42,6 +44,10 @@ mod tool_index;
 mod transport;
 mod validator;
 
+pub use self::authorization::{
+    AuthorizationError, AuthorizationPrompt, AuthorizationRequest, AuthorizationStatus,
+    CredentialStore, LogoutOutcome, OAuthSettings, PromptFailure,
+};
 pub use self::config::{
     ConnectFn, InvalidServerConfig, ServerCommand, ServerConfig, TransportConfig,
 };

@@ -395,6 +395,9 @@ pub struct RemoteError {
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether it is certain that the server did not run the request.
     pub not_run: bool,
+    /// Whether the user has to authorize the server first; see
+    /// [`ServerManager::authorize`](super::ServerManager::authorize).
+    pub needs_authorization: bool,
     /// The end of the server's standard error, if the server is gone.
     pub stderr: String,
 }
@@ -443,7 +446,14 @@ impl RemoteError {
     /// Returns a failure of `class` with a message for the model.
     pub fn new(class: ErrorClass, message: impl fmt::Display) -> Self {
         let message = message.to_string().into();
-        Self { class, message, source: None, not_run: false, stderr: String::new() }
+        Self {
+            class,
+            message,
+            source: None,
+            not_run: false,
+            needs_authorization: false,
+            stderr: String::new(),
+        }
     }
 
     /// The server is not reachable, or disconnected.
@@ -470,6 +480,13 @@ impl RemoteError {
     #[must_use]
     pub fn not_run(mut self) -> Self {
         self.not_run = true;
+        self
+    }
+
+    /// Marks that the user has to authorize the server first.
+    #[must_use]
+    pub fn needs_authorization(mut self) -> Self {
+        self.needs_authorization = true;
         self
     }
 

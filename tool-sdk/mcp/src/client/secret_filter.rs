@@ -5,9 +5,12 @@
 //! **Invariant:** the result of a successful call is left as it is: it is data, and the caller may
 //! have asked for just that.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tool_sdk_core::{Redactor, internal::spell_hidden};
 
+use super::authorization::TokenSource;
 use super::config::TransportConfig;
 use super::http_endpoint::HttpEndpoint;
 use super::remote::RemoteResult;
@@ -16,15 +19,20 @@ use super::remote::RemoteResult;
 pub(super) struct SecretFilter {
     redactor: Redactor,
     endpoint: Option<HttpEndpoint>,
+    /// Its tokens change, so they are looked up each time.
+    tokens: Option<Arc<TokenSource>>,
 }
 
+/// Replaces each token.
+const REDACTED: &str = "[hidden]";
+
 impl SecretFilter {
-    pub(super) fn for_transport(reach: &TransportConfig) -> Self {
+    pub(super) fn for_transport(reach: &TransportConfig, tokens: Option<Arc<TokenSource>>) -> Self {
         let endpoint = match reach {
             TransportConfig::Http(address) => Some(address.clone()),
             TransportConfig::Stdio(_) | TransportConfig::Custom(_) => None,
         };
-        Self { redactor: reach.build_redactor(), endpoint }
+        Self { redactor: reach.build_redactor(), endpoint, tokens }
     }
 
     /// Returns a text about or from the server, redacted and with invisible characters escaped.
@@ -50,10 +58,13 @@ impl SecretFilter {
     }
 
     fn redact_text(&self, words: &str) -> String {
-        let words = match &self.endpoint {
+        let mut words = match &self.endpoint {
             Some(address) => address.redact_url_in(words),
             None => words.to_owned(),
         };
+        for token in self.tokens.iter().flat_map(|tokens| tokens.secret_values()) {
+            words = words.replace(&token, REDACTED);
+        }
         self.redactor.redact(&words).into_owned()
     }
 }

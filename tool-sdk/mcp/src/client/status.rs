@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tool_sdk_core::Session;
 
+use super::authorization::AuthorizationStatus;
+
 /// The state of a configured server.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -19,6 +21,9 @@ pub struct ServerStatus {
     pub transport: Value,
     /// Whether there is a connection.
     pub connected: bool,
+    /// The state of its authorization by OAuth; `None` when it asked for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization: Option<AuthorizationStatus>,
     /// The names that models see for its tools.
     pub tools: Vec<String>,
     /// The last error.

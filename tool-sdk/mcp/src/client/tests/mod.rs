@@ -1,5 +1,6 @@
 //! Tests of foreign tools through the pipeline, against scripted servers.
 
+mod authorization;
 mod bodies;
 mod calls;
 mod faults;

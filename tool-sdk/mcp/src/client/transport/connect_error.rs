@@ -111,7 +111,9 @@ fn classify_http_error(error: &DynamicTransportError) -> Option<RemoteError> {
             RemoteError::connection("the server ended the session").not_run()
         }
         StreamableHttpError::AuthRequired(_) => status_to_error(401, None),
-        StreamableHttpError::InsufficientScope(_) => status_to_error(403, None),
+        StreamableHttpError::InsufficientScope(_) => {
+            status_to_error(403, None).needs_authorization()
+        }
         StreamableHttpError::HttpStatus(said) => {
             status_to_error(said.status, said.retry_after.as_deref())
         }
@@ -135,7 +137,7 @@ fn status_to_error(code: u16, retry_after: Option<&str>) -> RemoteError {
     let told = |words: &str| RemoteError::connection(format_args!("{words} (HTTP {code})"));
     match code {
         300..=399 => told("the server redirects to another URL, which is not followed").not_run(),
-        401 => told("the server requires a valid token").not_run(),
+        401 => told("the server requires a valid token").not_run().needs_authorization(),
         403 => told("the server denies access with this token").not_run(),
         404 | 405 | 410 => told("there is no MCP server at this URL").not_run(),
         429 => {

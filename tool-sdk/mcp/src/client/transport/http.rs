@@ -16,6 +16,7 @@ use super::line_transport::ProtocolViolation;
 use super::notifications::NotificationHandler;
 use super::sse::LenientHttpClient;
 use super::{MAX_MESSAGE_BYTES, connect_with_fallback, start_session};
+use crate::client::authorization::TokenSource;
 use crate::client::http_endpoint::HttpEndpoint;
 use crate::client::remote::{RemoteConnection, RemoteError};
 use crate::client::server_requests::ClientFeatures;
@@ -27,10 +28,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// the time is long enough for a server that is merely slow.
 const DISCOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connects to the server at an endpoint.
+/// Connects to the server at an endpoint. `tokens` authorizes the requests, if the host configured
+/// nothing that does.
 pub(crate) async fn connect_http(
     address: &HttpEndpoint,
     questions: &ClientFeatures,
+    tokens: Option<&Arc<TokenSource>>,
 ) -> Result<Arc<dyn RemoteConnection>, RemoteError> {
     let client = build_client(address.is_loopback()).map_err(|error| {
         RemoteError::connection("cannot set up an HTTP client").with_source(error)
@@ -48,8 +51,11 @@ pub(crate) async fn connect_http(
     }
     let meet = |mode| {
         let notifications = Arc::new(NotificationHandler::new(questions.clone()));
-        let client =
-            LenientHttpClient { client: client.clone(), notifications: Arc::clone(&notifications) };
+        let client = LenientHttpClient {
+            client: client.clone(),
+            notifications: Arc::clone(&notifications),
+            tokens: tokens.cloned(),
+        };
         let transport = StreamableHttpClientTransport::with_client(client, config.clone());
         async move {
             let violation = ProtocolViolation::default();

@@ -121,7 +121,11 @@ async fn send_post(
 
 /// The error for a response that asks for authorization.
 fn auth_error(response: &Response) -> StreamableHttpError<reqwest::Error> {
-    match (response.status().as_u16(), header_text(response, WWW_AUTHENTICATE.as_str())) {
+    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let challenges: Vec<_> =
+        challenges.map(|header| String::from_utf8_lossy(header.as_bytes())).collect();
+    let challenges = (!challenges.is_empty()).then(|| challenges.join(", "));
+    match (response.status().as_u16(), challenges) {
         (401, Some(how)) => StreamableHttpError::AuthRequired(AuthRequiredError::new(how)),
         (_, Some(how)) => {
             StreamableHttpError::InsufficientScope(InsufficientScopeError::new(how, None))

@@ -24,11 +24,14 @@ use sse_stream::Sse;
 use super::http_post::{self, PostHeaders, PostResponse, post_message};
 use super::notifications::NotificationHandler;
 use super::{MAX_MESSAGE_BYTES, decode_fallback, list_probe, sse_reconnect};
+use crate::client::authorization::TokenSource;
 use crate::json_rpc;
 use crate::json_rpc::BatchMessages;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
+
+const UNAUTHORIZED: u16 = 401;
 
 /// The shortest delay before a closed stream is reopened, in milliseconds.
 const MIN_RETRY_MS: u64 = 100;
@@ -40,6 +43,8 @@ const WRONG_RESPONSE: &str = "the server sent something else instead of a respon
 pub(super) struct LenientHttpClient {
     pub(super) client: reqwest::Client,
     pub(super) notifications: Arc<NotificationHandler>,
+    /// The tokens of OAuth; `None` where the host configured what authorizes the requests.
+    pub(super) tokens: Option<Arc<TokenSource>>,
 }
 
 impl StreamableHttpClient for LenientHttpClient {
@@ -72,8 +77,13 @@ impl StreamableHttpClient for LenientHttpClient {
             _ => None,
         };
         let is_list = list_probe::is_list_request(&message);
-        let envelope = PostHeaders { session, token, headers };
-        let posted = match post_message(&self.client, &uri, &message, envelope, longest).await? {
+        let (client, uri, sent) = (&self.client, &*uri, &message);
+        let send = |token: Option<String>| {
+            let (session, headers) = (session.clone(), headers.clone());
+            let envelope = PostHeaders { session, token, headers };
+            post_message(client, uri, sent, envelope, longest)
+        };
+        let posted = match send_authorized(self.tokens.as_deref(), token, send).await? {
             PostResponse::Events(events, session) => {
                 StreamableHttpPostResponse::Sse(decode_events(events, id, longest), session)
             }
@@ -103,6 +113,7 @@ impl StreamableHttpClient for LenientHttpClient {
         token: Option<String>,
         headers: Headers,
     ) -> Result<()> {
+        let token = current_token(self.tokens.as_deref(), token).await;
         self.client.delete_session(uri, session, token, headers).await
     }
 
@@ -126,15 +137,20 @@ impl StreamableHttpClient for LenientHttpClient {
         headers: Headers,
         longest: usize,
     ) -> Result<BoxedSseResponse> {
-        let client = self.client.clone();
-        let open = move |last| -> BoxFuture<'static, _> {
+        let (client, tokens) = (self.client.clone(), self.tokens.clone());
+        let open = move |last: Option<String>| -> BoxFuture<'static, _> {
             let (client, uri, session) = (client.clone(), Arc::clone(&uri), session.clone());
-            let (token, headers) = (token.clone(), headers.clone());
+            let (token, headers, tokens) = (token.clone(), headers.clone(), tokens.clone());
             Box::pin(async move {
-                let got = client.get_stream_with_max_sse_event_size(
-                    uri, session, last, token, headers, longest,
-                );
-                Ok(decode_events(got.await?, None, longest))
+                let get = |token: Option<String>| {
+                    let (uri, session) = (Arc::clone(&uri), session.clone());
+                    let (last, headers) = (last.clone(), headers.clone());
+                    client.get_stream_with_max_sse_event_size(
+                        uri, session, last, token, headers, longest,
+                    )
+                };
+                let got = send_authorized(tokens.as_deref(), token, get).await?;
+                Ok(decode_events(got, None, longest))
             })
         };
         match last {
@@ -143,6 +159,49 @@ impl StreamableHttpClient for LenientHttpClient {
             None => sse_reconnect::reconnecting_stream(open, Arc::clone(&self.notifications)).await,
         }
     }
+}
+
+/// Returns the token of a request: that of OAuth, or the configured one.
+async fn current_token(tokens: Option<&TokenSource>, configured: Option<String>) -> Option<String> {
+    match tokens {
+        Some(tokens) => tokens.current_token().await,
+        None => configured,
+    }
+}
+
+/// Sends a request with the current token, and once more with a renewed one if the server rejects
+/// the token. A rejected request did not run.
+async fn send_authorized<T, F>(
+    tokens: Option<&TokenSource>,
+    configured: Option<String>,
+    send: impl Fn(Option<String>) -> F,
+) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    let token = current_token(tokens, configured).await;
+    let sent = send(token.clone()).await;
+    let (Some(tokens), Err(error)) = (tokens, &sent) else { return sent };
+    let renewed = match error {
+        StreamableHttpError::AuthRequired(error) => {
+            tokens.token_after_rejection(token.as_deref(), &error.www_authenticate_header).await
+        }
+        StreamableHttpError::HttpStatus(error) if error.status == UNAUTHORIZED => {
+            tokens.token_after_rejection(token.as_deref(), "").await
+        }
+        StreamableHttpError::InsufficientScope(error) => {
+            tokens.record_missing_scopes(&error.www_authenticate_header).await;
+            None
+        }
+        _ => None,
+    };
+    let Some(renewed) = renewed else { return sent };
+    let sent = send(Some(renewed)).await;
+    if let Err(StreamableHttpError::AuthRequired(error)) = &sent {
+        // Without a token to renew, so that it is not renewed again.
+        tokens.token_after_rejection(None, &error.www_authenticate_header).await;
+    }
+    sent
 }
 
 /// Reads a JSON body: a message, or a batch of a 2025-03-26 server.
