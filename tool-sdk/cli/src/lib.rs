@@ -26,6 +26,7 @@
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
 //!           add NAME [--sandbox MODE] [--sandbox-level LEVEL] [--sandbox-network] -- COMMAND …
 //!           add NAME --url URL [--trust-annotations] | import [CLIENT | FILE]
+//!           login NAME [--no-browser] | logout NAME
 //!           resources [NAME] | prompts [NAME] | read NAME URI
 //!           pack [PROGRAM] --author NAME [--download-url URL]
 //!   state   show [--json] | backup FILE | export | prune --older-than TIME

@@ -413,7 +413,7 @@ impl ServerEntry {
     /// Returns the URL with the values of its references.
     pub(super) fn expanded_url(&self, io: &Io<'_>) -> Option<String> {
         let var = |name: &str| io.env_var(name)?.into_string().ok();
-        self.url.as_ref().map(|url| expand_references(url, &var))
+        self.url.as_ref().map(|url| expand_references(url, var))
     }
 
     fn stdio_transport(

@@ -542,3 +542,41 @@ fn trusted_annotations_are_shown_and_lower_the_risk() {
     let called = shelf.run(&call);
     assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
 }
+
+// The user is told what to run; nothing opens a browser by itself.
+#[test]
+fn server_that_requires_a_login_names_the_command() {
+    let web = HttpStub::start(|_| {
+        StubReply::Raw(
+            "401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nConnection: close\r\n\
+             Content-Length: 0\r\n\r\n"
+                .to_owned(),
+        )
+    });
+    let shelf = TestConfig::new(&format!("[mcp.servers.web]\nurl = '{}'\n", web.url()));
+    let listed = shelf.run(&["mcp", "list"]);
+    assert!(listed.out.contains("the user runs `mcp login web`"), "{}", listed.out);
+    let json = shelf.run(&["mcp", "list", "--json"]);
+    assert!(json.out.contains(r#""authorization": "login_required""#), "{}", json.out);
+    let left_out = shelf.run(&["call", "mcp__web__echo", "{}"]);
+    assert!(left_out.err.contains("mcp login web"), "{}", left_out.err);
+
+    // This server has no metadata, so that there is nowhere to log in.
+    let login = shelf.run(&["mcp", "login", "web", "--no-browser"]);
+    assert_eq!(login.code, 1, "{}", login.err);
+    assert!(login.err.contains("publishes no metadata"), "{}", login.err);
+    let logout = shelf.run(&["mcp", "logout", "web"]);
+    assert_eq!((logout.code, &*logout.err), (0, "web was not logged in\n"));
+}
+
+#[test]
+fn login_is_for_configured_servers_over_http() {
+    let shelf = TestConfig::new("mode = \"auto\"\n");
+    shelf.add();
+    let unknown = shelf.run(&["mcp", "login", "other"]);
+    assert!(unknown.code == 2 && unknown.err.contains("there is no server `other`"));
+    let program = shelf.run(&["mcp", "login", "greeter"]);
+    assert_eq!((program.code, &*program.err), (0, "greeter needs no login\n"));
+    let program = shelf.run(&["mcp", "logout", "greeter"]);
+    assert!(program.code == 2 && program.err.contains("needs no login"), "{}", program.err);
+}

@@ -45,11 +45,12 @@ pub(super) fn connect_error(
     if let Some(error) = violation.to_error() {
         return error.with_stderr(words).into();
     }
-    let needs_login = error.is_authorization_required();
+    let told = initialize_error(&error, &last_stderr_line(&words));
+    // An older handshake would be rejected for the same reason.
+    let needs_login = error.is_authorization_required() || told.needs_authorization;
     let may_be_slow =
         !needs_login && matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
     let may_be_older = !needs_login && !may_be_slow;
-    let told = initialize_error(&error, &last_stderr_line(&words));
     let error = told.with_source(error).with_stderr(words);
     ConnectError { error, may_be_older, may_be_slow, child: None }
 }
