@@ -13,6 +13,11 @@
 //! [serve.mcp.principals.robot]
 //! token_file = "/run/secrets/robot"
 //! agent = "reader"
+//!
+//! [serve.mcp.oauth]
+//! issuer = "https://login.example.com"
+//! resource = "https://tools.example.com/mcp"
+//! tools_scope = "tools"
 //! ```
 //!
 //! **Invariant:** the configuration contains no token, only where to read it.
@@ -23,7 +28,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use tool_sdk_core::{Principal, Toolset};
-use tool_sdk_http::{HttpOptions, Token};
+use tool_sdk_http::{AccessTokenIssuer, HttpOptions, Token};
 
 use super::exit::{CommandError, Result};
 use super::listen_address::ListenAddress;
@@ -44,6 +49,8 @@ pub(super) struct ServeConfig {
     roots_from_client: bool,
     /// Whether the tools that start agents are served.
     agents: bool,
+    /// The authorization server whose access tokens are accepted.
+    access_tokens: Option<AccessTokenIssuer>,
     /// Host names that are accepted besides those of this machine.
     hosts: Vec<String>,
     /// Web origins whose scripts may connect.
@@ -63,10 +70,47 @@ pub(super) struct PrincipalEntry {
     agent: Option<String>,
 }
 
+/// The authorization server whose access tokens are accepted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccessTokenEntry {
+    issuer: String,
+    /// The URL under which clients reach the MCP endpoint.
+    resource: String,
+    /// A further audience.
+    audience: Option<String>,
+    tools_scope: Option<String>,
+    approvals_scope: Option<String>,
+}
+
+impl AccessTokenEntry {
+    fn into_issuer(self) -> std::result::Result<AccessTokenIssuer, String> {
+        let new = AccessTokenIssuer::new(self.issuer, self.resource);
+        let mut issuer = new.map_err(|error| error.to_string())?;
+        if let Some(audience) = self.audience {
+            issuer = issuer.audience(audience);
+        }
+        if let Some(scope) = self.tools_scope {
+            issuer = issuer.tools_scope(scope);
+        }
+        Ok(match self.approvals_scope {
+            Some(scope) => issuer.approvals_scope(scope),
+            None => issuer,
+        })
+    }
+}
+
 /// Parses the `[serve]` table.
 pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
-    const KEYS: &[&str] =
-        &["agents", "hosts", "origins", "principals", "register_servers", "roots_from_client"];
+    const KEYS: &[&str] = &[
+        "agents",
+        "hosts",
+        "oauth",
+        "origins",
+        "principals",
+        "register_servers",
+        "roots_from_client",
+    ];
     let mcp = serve.into_table_with(&["mcp"]).and_then(|mut keys| keys.take_value("mcp"));
     let Some(mut keys) = mcp.and_then(|mcp| mcp.into_table_with(KEYS)) else {
         return ServeConfig::default();
@@ -78,6 +122,9 @@ pub(super) fn parse_serve_config(serve: TomlValue<'_, '_>) -> ServeConfig {
             .into_iter()
             .filter_map(parse_principal)
             .collect(),
+        access_tokens: keys
+            .take_value("oauth")
+            .and_then(|entry| entry.read_with(AccessTokenEntry::into_issuer)),
         register_servers: keys.read_value("register_servers").unwrap_or_default(),
         agents: keys.read_value("agents").unwrap_or_default(),
         roots_from_client: keys.read_value("roots_from_client").unwrap_or_default(),
@@ -141,9 +188,10 @@ impl ServeConfig {
         self.agents
     }
 
-    /// Whether no principals are configured.
+    /// Whether neither principals nor an authorization server are configured, so that the server has
+    /// one token.
     pub(super) fn is_empty(&self) -> bool {
-        self.principals.is_empty()
+        self.principals.is_empty() && self.access_tokens.is_none()
     }
 }
 
@@ -186,7 +234,7 @@ pub(super) fn describe_allowed_hosts(
 pub(super) fn add_principals(
     mut http: HttpOptions,
     general: &Token,
-    ServeConfig { principals, .. }: &ServeConfig,
+    ServeConfig { principals, access_tokens, .. }: &ServeConfig,
     tools: &Toolset,
     io: &Io<'_>,
 ) -> Result<HttpOptions> {
@@ -216,7 +264,10 @@ pub(super) fn add_principals(
         }
         http = http.with_principal(token, principal);
     }
-    Ok(http)
+    Ok(match access_tokens {
+        Some(issuer) => http.with_access_tokens(issuer.clone()),
+        None => http,
+    })
 }
 
 impl PrincipalEntry {
@@ -269,6 +320,16 @@ mod tests {
     fn check(text: &str, words: &str) {
         let mistake = read(text).unwrap_err();
         assert!(mistake.contains(words), "{mistake}");
+    }
+
+    #[test]
+    fn access_tokens_need_an_issuer_and_a_resource() {
+        let issuer = "[serve.mcp.oauth]\nissuer = 'https://login.example.com'\n";
+        let known = read(&format!("{issuer}resource = 'https://a.example/mcp'\n")).unwrap();
+        assert!(known.access_tokens.is_some() && !known.is_empty());
+        check(issuer, "missing field `resource`");
+        check(&format!("{issuer}resource = 'http://a.example/mcp'\n"), "an https URL");
+        check(&format!("{issuer}resource = 'https://a'\nscope = 'x'\n"), "unknown field `scope`");
     }
 
     #[test]

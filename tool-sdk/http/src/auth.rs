@@ -18,7 +18,9 @@ use tool_sdk_core::Principal;
 
 #[cfg(feature = "rest")]
 use super::ConsoleAccess;
+use super::access_token::AccessTokenVerifier;
 use super::connection_limiter::ConnectionSlot;
+use super::resource_metadata::{TokenProblem, challenge_header};
 use super::token::TokenDigest;
 use super::{HttpOptions, Token, TokenIdentity, TokenScope, TokenScopes, TokenVerifier};
 
@@ -77,6 +79,7 @@ pub(super) struct Authenticator {
     /// The tokens and their owners.
     tokens: Vec<(TokenDigest, HttpCaller)>,
     verifier: Option<Arc<dyn TokenVerifier>>,
+    access_tokens: Option<AccessTokenVerifier>,
     hosts: Vec<String>,
     origins: Vec<String>,
     /// The browsers of the console, which act for the owner with all scopes.
@@ -100,7 +103,16 @@ pub(super) enum HttpRejection {
 }
 
 impl IntoResponse for HttpRejection {
+    /// The response carries the rejection in its extensions, for the challenge.
     fn into_response(self) -> Response {
+        let mut response = self.plain_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl HttpRejection {
+    fn plain_response(self) -> Response {
         match self {
             Self::Host => {
                 (
@@ -173,6 +185,7 @@ impl Authenticator {
         Self {
             tokens: options.tokens.iter().map(digest).collect(),
             verifier: options.verifier.clone(),
+            access_tokens: options.issuer.clone().map(AccessTokenVerifier::new),
             hosts,
             origins: options.origins.clone(),
             #[cfg(feature = "rest")]
@@ -225,14 +238,33 @@ impl Authenticator {
     }
 
     /// Returns the client that the token of the request belongs to.
-    fn authenticate(&self, headers: &HeaderMap) -> Result<HttpCaller, HttpRejection> {
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<HttpCaller, HttpRejection> {
+        if let (Some(access_tokens), Some(token)) = (&self.access_tokens, bearer_token(headers)) {
+            access_tokens.refresh_keys_for(token).await;
+        }
         self.find_caller(headers).ok_or(HttpRejection::Token)
+    }
+
+    /// Tells the client how to obtain a token with which its request would be accepted, if there is
+    /// an authorization server.
+    fn add_challenge(&self, mut response: Response, headers: &HeaderMap) -> Response {
+        let problem = match response.extensions().get::<HttpRejection>() {
+            Some(HttpRejection::Token) if bearer_token(headers).is_none() => TokenProblem::Missing,
+            Some(HttpRejection::Token) => TokenProblem::Invalid,
+            Some(HttpRejection::Scope(TokenScope::Tools)) => TokenProblem::LacksToolsScope,
+            _ => return response,
+        };
+        if let Some(access_tokens) = &self.access_tokens {
+            let challenge = challenge_header(&access_tokens.issuer, problem);
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 
     fn find_caller(&self, headers: &HeaderMap) -> Option<HttpCaller> {
         match HeaderField::of(headers, &AUTHORIZATION) {
             HeaderField::Missing => self.find_console_caller(headers),
-            field => self.find_bearer(field.text()?),
+            _ => self.find_bearer(bearer_token(headers)?),
         }
     }
 
@@ -249,12 +281,8 @@ impl Authenticator {
     }
 
     /// Compares all tokens, so that the time tells nothing about which of them it is.
-    fn find_bearer(&self, authorization: &str) -> Option<HttpCaller> {
-        let (scheme, token) = authorization.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
-        let (digest, mut found) = (TokenDigest::new(token.trim()), None);
+    fn find_bearer(&self, token: &str) -> Option<HttpCaller> {
+        let (digest, mut found) = (TokenDigest::new(token), None);
         for (known, caller) in &self.tokens {
             if known.matches(&digest) {
                 found = Some(caller);
@@ -262,7 +290,11 @@ impl Authenticator {
         }
         match found {
             Some(caller) => Some(caller.clone()),
-            None => Some(HttpCaller::new(self.verifier.as_ref()?.verify_token(token.trim())?)),
+            None => {
+                let known = self.verifier.as_ref().and_then(|it| it.verify_token(token));
+                let issued = || self.access_tokens.as_ref()?.verify_token(token);
+                known.or_else(issued).map(HttpCaller::new)
+            }
         }
     }
 
@@ -290,6 +322,12 @@ impl Authenticator {
     pub(super) fn has_console_user(&self) -> bool {
         self.console.as_ref().is_some_and(ConsoleAccess::has_browser)
     }
+}
+
+/// Returns the bearer token of a request.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = HeaderField::of(headers, &AUTHORIZATION).text()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Refuses requests for other hosts, and those of scripts of other web sites.
@@ -336,10 +374,13 @@ pub(super) async fn require_token(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let caller = match authenticator.authenticate(request.headers()) {
+    let headers = request.headers();
+    let caller = match authenticator.authenticate(headers).await {
         Ok(caller) => caller,
-        Err(refused) => return refused.into_response(),
+        Err(refused) => return authenticator.add_challenge(refused.into_response(), headers),
     };
+    let lacks_scope = !caller.scopes.contains(TokenScope::Tools);
+    let asked = lacks_scope.then(|| headers.clone());
     let slot = request.extensions().get::<Arc<ConnectionSlot>>().cloned();
     if let Some(slot) = &slot
         && slot.mark_authenticated(&caller.principal).is_err()
@@ -350,9 +391,13 @@ pub(super) async fn require_token(
         request.extensions_mut().insert(principal);
     }
     request.extensions_mut().insert(caller);
-    match slot {
+    let response = match slot {
         Some(slot) => slot.track_response(next.run(slot.track_request(request)).await),
         None => next.run(request).await,
+    };
+    match asked {
+        Some(headers) => authenticator.add_challenge(response, &headers),
+        None => response,
     }
 }
 
@@ -398,7 +443,7 @@ mod tests {
         }
         let entered = guard
             .check_host_and_origin(&map, target)
-            .and_then(|()| guard.authenticate(&map).map(drop));
+            .and_then(|()| guard.find_caller(&map).map(drop).ok_or(HttpRejection::Token));
         assert_eq!(entered, expected, "{headers:?}");
     }
 
@@ -445,7 +490,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.append(HOST, "localhost:8000".parse().unwrap());
             headers.append(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
-            guard.authenticate(&headers)
+            guard.find_caller(&headers).ok_or(HttpRejection::Token)
         };
         let caller =
             |principal| HttpCaller { principal, scopes: TokenScopes::default(), is_console: false };

@@ -7,18 +7,23 @@
 //!
 //! ```text
 //! listener ─▶ connection_limiter ─▶ hyper ─▶ auth ─▶ router ─▶ mcp::HttpService
+//!                                             └▶ access_token: tokens of an authorization server
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod access_token;
 mod auth;
 mod connection_limiter;
 #[cfg(feature = "rest")]
 mod console;
+mod issuer_keys;
 mod listener;
 mod options;
+mod resource_metadata;
 #[cfg(feature = "rest")]
 pub mod rest;
+mod ring_provider;
 mod router;
 mod scopes;
 mod server;
@@ -30,6 +35,7 @@ mod socket;
 mod token;
 mod token_verifier;
 
+pub use self::access_token::{AccessTokenIssuer, InvalidIssuer};
 #[cfg(feature = "rest")]
 pub use self::console::ConsoleAccess;
 pub use self::listener::HttpListener;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::Principal;
 
-use super::{Token, TokenIdentity, TokenScopes, TokenVerifier};
+use super::{AccessTokenIssuer, Token, TokenIdentity, TokenScopes, TokenVerifier};
 
 /// The options of an HTTP server: who may use it.
 ///
@@ -25,6 +25,8 @@ pub struct HttpOptions {
     /// The tokens and their owners; the token of the start is first.
     pub(super) tokens: Vec<(Token, TokenIdentity)>,
     pub(super) verifier: Option<Arc<dyn TokenVerifier>>,
+    /// The authorization server whose tokens are accepted.
+    pub(super) issuer: Option<AccessTokenIssuer>,
     pub(super) hosts: Vec<String>,
     pub(super) origins: Vec<String>,
     pub(super) max_connections: usize,
@@ -42,6 +44,7 @@ impl HttpOptions {
         Self {
             tokens: vec![(token, TokenIdentity::default())],
             verifier: None,
+            issuer: None,
             hosts: Vec::new(),
             origins: Vec::new(),
             max_connections: Self::DEFAULT_MAX_CONNECTIONS,
@@ -95,9 +98,19 @@ impl HttpOptions {
         self
     }
 
+    /// Accepts access tokens of an authorization server, beside the tokens of the options. Clients
+    /// find it by the metadata at `/.well-known/oauth-protected-resource`, and by the challenge in a
+    /// response that refuses a request.
+    #[must_use]
+    pub fn with_access_tokens(mut self, issuer: AccessTokenIssuer) -> Self {
+        self.issuer = Some(issuer);
+        self
+    }
+
     /// Whether several principals use the server.
     pub(super) fn has_principals(&self) -> bool {
-        self.tokens.iter().any(|(_, identity)| identity.principal.is_some())
+        self.issuer.is_some()
+            || self.tokens.iter().any(|(_, identity)| identity.principal.is_some())
     }
 
     /// Accepts requests for this host, as `HOST` or `HOST:PORT`.

@@ -15,6 +15,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use super::HttpOptions;
 use super::auth::{self, Authenticator};
+use super::resource_metadata::metadata_routes;
 
 /// The path of the MCP endpoint.
 const MCP_PATH: &str = "/mcp";
@@ -89,19 +90,27 @@ pub(super) fn mcp_route(server: &Server, options: &HttpOptions) -> Router {
         .route_layer(middleware::from_fn(auth::require_tools_scope))
 }
 
+/// Adds the metadata of the protected resource, which needs no token.
+fn with_resource_metadata(router: Router, options: &HttpOptions) -> Router {
+    match &options.issuer {
+        Some(issuer) => router.merge(metadata_routes(issuer)),
+        None => router,
+    }
+}
+
 /// Adds the check of the token to routes.
 pub(super) fn with_token_check(router: Router, authenticator: &Arc<Authenticator>) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::clone(authenticator), auth::require_token))
 }
 
-/// Adds the checks of host and origin, which come before all others. The last layer is the first
+/// Adds what needs no token, and the checks of host and origin, which come before all others. The last layer is the first
 /// that a request passes.
 pub(super) fn with_host_checks(
     router: Router,
     options: &HttpOptions,
     authenticator: Arc<Authenticator>,
 ) -> Router {
-    router
+    with_resource_metadata(router, options)
         .layer(cors_layer(options))
         .layer(SetResponseHeaderLayer::overriding(
             CACHE_CONTROL,

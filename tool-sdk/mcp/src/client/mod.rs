@@ -44,6 +44,7 @@ mod tool_index;
 mod transport;
 mod validator;
 
+pub use self::authorization::fetch_issuer_keys;
 pub use self::authorization::{
     AuthorizationError, AuthorizationPrompt, AuthorizationRequest, AuthorizationStatus,
     CredentialStore, LogoutOutcome, OAuthSettings, PromptFailure,

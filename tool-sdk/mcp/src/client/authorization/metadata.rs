@@ -51,6 +51,7 @@ pub(super) struct IssuerMetadata {
     token_endpoint: Option<String>,
     registration_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
+    jwks_uri: Option<String>,
     #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
@@ -80,6 +81,11 @@ impl IssuerMetadata {
 
     pub(super) fn revocation_endpoint(&self) -> Result<Option<Url>, AuthorizationError> {
         parse_endpoint("revocation_endpoint", &self.revocation_endpoint)
+    }
+
+    pub(super) fn jwks_uri(&self) -> Result<Url, AuthorizationError> {
+        let uri = parse_endpoint("jwks_uri", &self.jwks_uri)?;
+        uri.ok_or_else(|| self.missing_endpoint("jwks_uri"))
     }
 
     /// Fails unless the server supports PKCE with SHA-256, without which a code can be stolen.

@@ -16,6 +16,7 @@ mod challenge;
 mod discovery;
 mod error;
 mod flow;
+mod issuer_keys;
 mod loopback;
 mod metadata;
 mod prompt;
@@ -26,6 +27,7 @@ mod token;
 mod token_source;
 
 pub use self::error::AuthorizationError;
+pub use self::issuer_keys::fetch_issuer_keys;
 pub use self::prompt::{AuthorizationPrompt, AuthorizationRequest, PromptFailure};
 pub use self::settings::OAuthSettings;
 pub use self::store::CredentialStore;
