@@ -58,6 +58,8 @@ struct Inner {
     is_shared: bool,
     /// Whether the calls belong to no conversation.
     has_stateless_calls: bool,
+    /// Whether a subscriber that loses no event makes the calls.
+    is_event_reader: bool,
 }
 
 /// For whom a session makes calls; shared by the session's events.
@@ -393,6 +395,19 @@ impl Session {
     #[must_use]
     pub fn has_stateless_calls(&self) -> bool {
         self.0.has_stateless_calls
+    }
+
+    /// Declares that a [lossless subscriber](crate::Pipeline::subscribe_lossless) makes the calls of
+    /// this session, so that they do not wait until that subscriber has read.
+    #[must_use]
+    pub fn with_event_reader(mut self) -> Self {
+        self.inner_mut().is_event_reader = true;
+        self
+    }
+
+    #[inline]
+    pub(crate) fn is_event_reader(&self) -> bool {
+        self.0.is_event_reader
     }
 
     /// Returns the session with another agent or none, for decisions about the same calls.

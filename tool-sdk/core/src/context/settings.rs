@@ -67,6 +67,8 @@ pub struct ProgramFolders {
     pub state: Option<PathBuf>,
     /// The home folder of the user.
     pub home: Option<PathBuf>,
+    /// Where the user keeps the configuration of the program.
+    pub config: Option<PathBuf>,
 }
 
 impl ProgramFolders {

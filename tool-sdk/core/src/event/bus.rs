@@ -3,9 +3,11 @@
 //! Sequence numbers are given and events queued under one lock, so that every subscriber sees
 //! the numbers grow.
 //!
-//! **Invariant:** publishing never waits for a subscriber.
+//! **Invariant:** publishing never waits for a subscriber. Only the pipeline waits, before it goes
+//! on with a call, while a lossless subscriber has not read enough.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +24,10 @@ pub(crate) struct EventBus {
     subscribers: AtomicUsize,
     /// The number of subscribers to what tools report while they run, and nothing else.
     message_subscribers: AtomicUsize,
+    /// The number of lossless queues that are full.
+    full_queues: AtomicUsize,
+    /// Wakes the calls that wait until no lossless queue is full.
+    room: Notify,
     closed: AtomicBool,
     queues: Mutex<Queues>,
 }
@@ -72,9 +78,37 @@ impl EventBus {
             kind,
         };
         for queue in queues.queues.iter_mut().filter(|queue| queue.wants(&event)) {
+            let was_full = queue.is_full();
             queue.push(pending, event.clone());
+            if queue.is_full() && !was_full {
+                self.full_queues.fetch_add(1, Ordering::Relaxed);
+            }
         }
         seq
+    }
+
+    /// Whether a lossless subscriber has to read before calls go on.
+    pub(crate) fn has_full_queue(&self) -> bool {
+        self.full_queues.load(Ordering::Relaxed) > 0 && !self.is_closed()
+    }
+
+    /// Waits until every lossless subscriber has read enough, or the pipeline is closed.
+    pub(crate) async fn wait_for_room(&self) {
+        loop {
+            let mut room = pin!(self.room.notified());
+            // What happens from here on wakes this call.
+            room.as_mut().enable();
+            if !self.has_full_queue() {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    /// Records that a lossless queue is full no more.
+    fn count_room(&self) {
+        self.full_queues.fetch_sub(1, Ordering::Relaxed);
+        self.room.notify_waiters();
     }
 
     /// Returns the number of the newest event; 0 before the first one.
@@ -85,6 +119,16 @@ impl EventBus {
     /// Subscribes to what happens to all calls.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Subscription {
         self.add_subscriber(EventFilter::AllCalls)
+    }
+
+    /// Subscribes to the events that `is_wanted` selects, and loses none of them.
+    pub(crate) fn subscribe_lossless(
+        self: &Arc<Self>,
+        capacity: usize,
+        is_wanted: impl Fn(&ToolEvent) -> bool + Send + Sync + 'static,
+    ) -> Subscription {
+        let is_wanted = Box::new(is_wanted);
+        self.add_subscriber(EventFilter::Lossless { capacity: capacity.max(1), is_wanted })
     }
 
     /// Subscribes to what happens to one call, until the subscription is dropped.
@@ -113,6 +157,9 @@ impl EventBus {
         if let Some(position) = position {
             let queue = queues.queues.swap_remove(position);
             self.subscriber_counter(&queue.filter).fetch_sub(1, Ordering::Relaxed);
+            if queue.is_full() {
+                self.count_room();
+            }
         }
     }
 
@@ -122,7 +169,14 @@ impl EventBus {
 
     /// Takes the next event of a subscriber.
     pub(super) fn pop_event(&self, wakeup: &Arc<Notify>) -> Option<ToolEvent> {
-        self.lock_queues().find(wakeup)?.pop()
+        let mut queues = self.lock_queues();
+        let queue = queues.find(wakeup)?;
+        let was_full = queue.is_full();
+        let event = queue.pop();
+        if was_full && !queue.is_full() {
+            self.count_room();
+        }
+        event
     }
 
     /// Whether an event of this kind waits for a subscriber.
@@ -155,6 +209,7 @@ impl EventBus {
         for queue in &queues.queues {
             queue.wakeup.notify_one();
         }
+        self.room.notify_waiters();
     }
 
     /// A poisoned lock still guards whole queues: no operation panics half-way.

@@ -276,6 +276,55 @@ impl From<LoopFinding> for EventKind {
 }
 
 impl EventKind {
+    /// The names of all kinds, as in [`name`](Self::name).
+    pub const NAMES: [&str; 19] = [
+        "pending",
+        "hook_started",
+        "hook_finished",
+        "permission_asked",
+        "permission_replied",
+        "warned",
+        "denied",
+        "looped",
+        "started",
+        "progress",
+        "metadata",
+        "emitted",
+        "output",
+        "truncated",
+        "completed",
+        "failed",
+        "aborted",
+        "timed_out",
+        "lost",
+    ];
+
+    /// Returns the name of the kind, the `type` in its JSON.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::HookStarted { .. } => "hook_started",
+            Self::HookFinished(_) => "hook_finished",
+            Self::PermissionAsked(_) => "permission_asked",
+            Self::PermissionReplied { .. } => "permission_replied",
+            Self::Warned { .. } => "warned",
+            Self::Denied(_) => "denied",
+            Self::Looped { .. } => "looped",
+            Self::Started { .. } => "started",
+            Self::Progress { .. } => "progress",
+            Self::Metadata { .. } => "metadata",
+            Self::Emitted { .. } => "emitted",
+            Self::Output { .. } => "output",
+            Self::Truncated(_) => "truncated",
+            Self::Completed { .. } => "completed",
+            Self::Failed(_) => "failed",
+            Self::Aborted(_) => "aborted",
+            Self::TimedOut(_) => "timed_out",
+            Self::Lost { .. } => "lost",
+        }
+    }
+
     /// Returns whether the event ends a call.
     #[must_use]
     #[inline]

@@ -1,10 +1,12 @@
 //! The queue of one subscriber, and what it drops when the subscriber falls behind.
 //!
 //! Signals of running tools are dropped first, then the steps of calls; a `lost` event counts the
-//! dropped events. The end of a call whose start the subscriber saw is never dropped.
+//! dropped events. The end of a call whose start the subscriber saw is never dropped. A lossless
+//! queue drops nothing; while it is full, the pipeline holds its calls back.
 //!
 //! **Invariant:** the length of a queue is bounded by the limits of the classes and the number
-//! of open calls.
+//! of open calls; that of a lossless queue by its capacity and what the calls that already run
+//! emit before their tools wait for something.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -32,10 +34,15 @@ pub(super) struct EventQueue {
 }
 
 /// Which events a subscriber wants.
-#[derive(Clone, Debug)]
 pub(super) enum EventFilter {
     /// The events of all calls.
     AllCalls,
+    /// The events that a function selects, none of which may be lost.
+    Lossless {
+        /// How many unread events make the queue full.
+        capacity: usize,
+        is_wanted: Box<dyn Fn(&ToolEvent) -> bool + Send + Sync>,
+    },
     /// The events of one call.
     OneCall(CallId),
     /// What the tool of one call reports while it runs, without the steps of the call.
@@ -46,6 +53,7 @@ impl EventFilter {
     fn accepts(&self, event: &ToolEvent) -> bool {
         match self {
             Self::AllCalls => true,
+            Self::Lossless { is_wanted, .. } => is_wanted(event),
             Self::OneCall(call) => *call == event.call,
             Self::Messages(call) => *call == event.call && event.kind.is_message(),
         }
@@ -114,13 +122,15 @@ impl EventQueue {
     /// lost, and wakes the subscriber.
     pub(super) fn push(&mut self, pending: u64, event: ToolEvent) {
         if let Some(class) = EventClass::from_kind(&event.kind) {
-            let is_owed = class == EventClass::End && self.close_call(pending);
+            let is_lossless = matches!(self.filter, EventFilter::Lossless { .. });
+            // Such a queue need not have the starts of calls.
+            let is_owed = !is_lossless && class == EventClass::End && self.close_call(pending);
             let count = &mut self.counts[class as usize];
-            if *count >= class.limit() && !is_owed {
+            if *count >= class.limit() && !is_owed && !is_lossless {
                 return self.count_as_lost(event);
             }
             *count += 1;
-            self.open_calls += usize::from(event.kind.starts_call());
+            self.open_calls += usize::from(event.kind.starts_call() && !is_lossless);
         }
         self.events.push_back(event);
         self.wakeup.notify_one();
@@ -153,6 +163,14 @@ impl EventQueue {
             self.counts[class as usize] -= 1;
         }
         Some(event)
+    }
+
+    /// Whether the queue is lossless and holds as many events as it should.
+    pub(super) fn is_full(&self) -> bool {
+        match self.filter {
+            EventFilter::Lossless { capacity, .. } => self.events.len() >= capacity,
+            _ => false,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

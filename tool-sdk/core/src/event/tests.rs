@@ -265,6 +265,7 @@ fn no_key_stands_twice_in_an_event() {
         unprintable_bytes: 0,
         full_output_path: Some("/f".into()),
     };
+    let mut names = Vec::new();
     for kind in [
         pending(),
         EventKind::HookStarted { hook: "h".to_owned() },
@@ -292,6 +293,7 @@ fn no_key_stands_twice_in_an_event() {
         EventKind::Lost { count: 1 },
     ] {
         let (call, session) = (CallId::from_external("c"), "s".into());
+        names.push(kind.name());
         let tool = Arc::new(ToolLabel::from_name(ToolName::from_static("t")));
         let event = ToolEvent {
             seq: 1,
@@ -307,7 +309,9 @@ fn no_key_stands_twice_in_an_event() {
         serde_json::from_str::<Strict>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!([&value["call"], &value["session"], &value["tool"]], ["c", "s", "t"], "{text}");
+        assert_eq!(Some(value["type"].as_str().unwrap()), names.last().copied());
     }
+    assert_eq!(names, EventKind::NAMES);
 }
 
 // The failure of an ignored hook is not a denial, and is still reported.

@@ -54,10 +54,28 @@ impl Invocation<'_> {
         let ended = tokio::select! {
             biased;
             () = self.cancelled() => cancelled_error(),
-            result = &mut running => return result,
+            result = self.poll_with_room(&mut running) => return result,
             () = expired => self.timeout_error(),
         };
         self.settle(running, ended).await
+    }
+
+    /// Runs the tool on, except while a lossless subscriber has to read first: what a tool emits
+    /// between two polls is all that can be added to a full queue.
+    async fn poll_with_room(
+        &self,
+        running: &mut ContainedFuture<'static, Output>,
+    ) -> Result<Output, ToolError> {
+        loop {
+            let polled = std::future::poll_fn(|task| match self.is_held_back() {
+                true => Poll::Ready(None),
+                false => running.poll_contained(task).map(Some),
+            });
+            match polled.await {
+                Some(result) => return result,
+                None => self.inner.bus.wait_for_room().await,
+            }
+        }
     }
 
     /// Ends a call that was cancelled or timed out: stops its blocking work, and waits for work

@@ -142,11 +142,31 @@ impl<'a> Invocation<'a> {
     /// Runs the call and emits its terminal event.
     pub(super) async fn run(&mut self) -> Outcome {
         self.enter_stage("resolve");
-        let result = match self.resolve() {
+        let result = match self.wait_for_subscribers().await.and_then(|()| self.resolve()) {
             Ok(()) => self.execute().await,
-            Err(unknown) => Err(unknown),
+            Err(error) => Err(error),
         };
         self.finish(result)
+    }
+
+    /// Waits until every lossless subscriber has read enough.
+    async fn wait_for_subscribers(&mut self) -> Result<(), ToolError> {
+        if !self.is_held_back() {
+            return Ok(());
+        }
+        let inner = Arc::clone(self.inner);
+        let room = async {
+            inner.bus.wait_for_room().await;
+            Ok(())
+        };
+        self.unless_cancelled(room).await?;
+        self.reset_clock();
+        Ok(())
+    }
+
+    /// Whether a lossless subscriber has to read before the call goes on.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.inner.bus.has_full_queue() && !self.session.is_event_reader()
     }
 
     /// Takes the call through the stages.

@@ -69,7 +69,7 @@ use crate::call::CallId;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
-use crate::event::{EventBusOwner, Subscription};
+use crate::event::{EventBusOwner, Subscription, ToolEvent};
 use crate::name::ToolName;
 use crate::permission::{
     ApprovalId, ApprovalRequest, ApprovalResponse, ApprovalResponseError, Decision, Fingerprint,
@@ -146,12 +146,53 @@ impl Pipeline {
 
     /// Subscribes to the events of all calls from now on.
     ///
-    /// The pipeline never waits for a subscriber. A slow subscriber loses progress events first,
+    /// The pipeline never waits for such a subscriber. A slow subscriber loses progress events first,
     /// then other events of running calls, which [`EventKind::Lost`](crate::EventKind::Lost)
     /// counts. The terminal event of a call whose start was seen is never lost.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.inner.bus.subscribe()
+    }
+
+    /// Subscribes to the events that `is_wanted` selects, from now on, and loses none of them.
+    ///
+    /// While `capacity` of them wait to be read, no call begins and no running tool is polled, until
+    /// the subscriber has read or is dropped; their time limits go on. So memory is bounded by the
+    /// capacity, and by what the calls that run emit before their tools wait for something. Calls of
+    /// a session [that reads events](Session::with_event_reader) never wait: a subscriber that makes
+    /// calls itself makes them with such a session, or it would wait for itself.
+    ///
+    /// When the pipeline is closed, events of calls that end by it may come after the last one that is
+    /// read. `is_wanted` runs for every event of the pipeline, so it must be quick, and must not panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Call, Pipeline, Registry, Session, tool, tools};
+    ///
+    /// /// Say hello.
+    /// #[tool(read)]
+    /// fn hello() -> &'static str {
+    ///     "hello"
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let pipeline = Pipeline::new(Registry::builder().add(tools![hello]).build()?);
+    /// let mut ends = pipeline.subscribe_lossless(16, |event| event.kind.is_terminal());
+    /// pipeline.call(&Session::default(), Call::new("hello", "{}")).await;
+    /// assert!(ends.try_recv().is_some_and(|event| event.kind.is_terminal()));
+    /// assert!(ends.try_recv().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn subscribe_lossless(
+        &self,
+        capacity: usize,
+        is_wanted: impl Fn(&ToolEvent) -> bool + Send + Sync + 'static,
+    ) -> Subscription {
+        self.inner.bus.subscribe_lossless(capacity, is_wanted)
     }
 
     /// Returns the number of the newest event, so that a surface can put events of its own in order

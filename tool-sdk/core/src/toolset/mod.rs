@@ -313,6 +313,12 @@ impl Toolset {
         self.update_state(|_, state| state.filter.rules = rules);
     }
 
+    /// Builds the view again, for [definition hooks](Self::with_definition_hook) that answer otherwise by
+    /// now. Servers tell their clients that the list of tools has changed.
+    pub fn refresh(&self) {
+        self.update_state(|_, _| ());
+    }
+
     fn with_filter_change(self, change: impl FnOnce(&mut AudienceFilter)) -> Self {
         self.update_state(|_, state| change(&mut state.filter));
         self

@@ -1,5 +1,6 @@
 //! Tests the pipeline through the public interface, with tools made of closures.
 
+mod backpressure;
 mod call_events;
 mod edits;
 mod ending;
