@@ -27,8 +27,8 @@ mod subagents;
 mod transcript;
 
 pub use self::agent_loop::{
-    AgentEvent, AgentHook, AgentLoop, AgentOutcome, AgentStop, CompactionPolicy, SteeringQueue,
-    StopDecision,
+    AgentEvent, AgentHook, AgentLoop, AgentOutcome, AgentStop, CompactionPolicy,
+    PromptSectionError, PromptSections, SteeringQueue, StopDecision,
 };
 
 pub use self::agents::{

@@ -12,6 +12,7 @@ mod event;
 mod final_answer;
 mod hook;
 mod outcome;
+mod prompt_sections;
 mod steering;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use self::final_answer::FinalAnswer;
 use self::hook::DynAgentHook;
 pub use self::hook::{AgentHook, StopDecision};
 pub use self::outcome::{AgentOutcome, AgentStop};
+pub use self::prompt_sections::{PromptSectionError, PromptSections};
 pub use self::steering::SteeringQueue;
 use crate::model::{
     DynModelClient, ModelClient, ModelError, ModelErrorKind, ModelEvent, ModelRequest,
@@ -91,6 +93,7 @@ pub struct AgentLoop {
     pipeline: Pipeline,
     model: Arc<dyn DynModelClient>,
     system: String,
+    prompt_sections: PromptSections,
     max_turns: Option<u32>,
     max_output_tokens: Option<u32>,
     reasoning_effort: Option<ReasoningEffort>,
@@ -120,6 +123,7 @@ impl AgentLoop {
             pipeline,
             model: Arc::new(model),
             system: String::new(),
+            prompt_sections: PromptSections::default(),
             max_turns: Some(100),
             max_output_tokens: None,
             reasoning_effort: None,
@@ -137,6 +141,12 @@ impl AgentLoop {
     /// Sets the system prompt.
     pub fn with_system(mut self, text: impl Into<String>) -> Self {
         self.system = text.into();
+        self
+    }
+
+    /// Sets the sections behind the system prompt, which may change between two requests.
+    pub fn with_prompt_sections(mut self, sections: PromptSections) -> Self {
+        self.prompt_sections = sections;
         self
     }
 
@@ -283,6 +293,11 @@ impl AgentLoop {
         }
     }
 
+    /// Returns the system prompt of the next request.
+    fn system_prompt(&self) -> String {
+        format!("{}{}", self.system, self.prompt_sections.to_text())
+    }
+
     fn report_event(&self, event: &AgentEvent<'_>) {
         if let Some(observer) = &self.observer {
             observer(event);
@@ -325,6 +340,8 @@ impl AgentRun<'_> {
             return Some(AgentStop::TurnLimit(max));
         }
         self.run_start_hooks().await;
+        // What a hook waited for.
+        self.take_steering();
         let view = self.agent.pipeline.toolset().view_for(&self.session);
         if let Err(stop) = self.compact_if_needed(&view).await {
             return Some(stop);
@@ -413,8 +430,9 @@ impl AgentRun<'_> {
         transcript: &Transcript,
     ) -> Result<ModelMessage, RequestEnd> {
         let agent = self.agent;
+        let system = agent.system_prompt();
         let request = ModelRequest {
-            system: &agent.system,
+            system: &system,
             transcript,
             tools: view.cloned(),
             tool_choice: ToolChoice::Auto,
@@ -493,7 +511,7 @@ impl AgentRun<'_> {
             _ => {}
         }
         // A message that arrived meanwhile is answered first.
-        if !self.agent.steering.is_empty() {
+        if self.agent.steering.has_messages() {
             return None;
         }
         if self.final_answer.is_some() {
@@ -503,6 +521,10 @@ impl AgentRun<'_> {
             if let StopDecision::Continue(text) = hook.stop(self.transcript).await {
                 return self.continue_with(&text).map(|_| AgentStop::Finished);
             }
+        }
+        // A message that a hook waited for.
+        if self.agent.steering.has_messages() {
+            return None;
         }
         Some(AgentStop::Finished)
     }
@@ -619,7 +641,7 @@ impl AgentRun<'_> {
     /// Estimates the tokens that every request repeats: system prompt and tools.
     fn fixed_tokens(&self, view: &ToolsetView) -> u64 {
         let listing = provider::encode_listing(view, provider::Dialect::OpenAi);
-        (self.agent.system.len() + listing.len()) as u64 / 4
+        (self.agent.system_prompt().len() + listing.len()) as u64 / 4
     }
 
     /// Replaces the beginning of the conversation by a summary that the model writes.

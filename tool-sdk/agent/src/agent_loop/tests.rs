@@ -457,3 +457,50 @@ async fn a_result_cannot_approve_calls() {
     let TranscriptEntry::Answers { answers } = &transcript.entries[4] else { panic!() };
     assert!(answers[0].is_error && answers[0].text.contains("denied"), "{answers:?}");
 }
+
+/// Sends a message when the model wants to stop, once.
+struct LateMessage(SteeringQueue, Mutex<bool>);
+
+impl AgentHook for LateMessage {
+    async fn stop(&self, _: &Transcript) -> StopDecision {
+        if !std::mem::replace(&mut *self.1.lock().unwrap(), true) {
+            self.0.push("The tests failed.");
+        }
+        StopDecision::Stop
+    }
+}
+
+// F163: a notification reaches the next turn, also when the model just wanted to stop; context
+// alone does not make another request.
+#[tokio::test]
+async fn a_message_from_a_hook_is_answered_and_context_waits() {
+    let (steering, sections) = (SteeringQueue::default(), PromptSections::default());
+    let model = ScriptedModel::new().says("Done.").says("I look at them.");
+    let agent = AgentLoop::new(pipeline(), model)
+        .with_system("Work.")
+        .with_prompt_sections(sections.clone())
+        .with_steering(steering.clone())
+        .with_hook(LateMessage(steering.clone(), Mutex::default()));
+    sections.set("release", "Do not push.").unwrap();
+    assert_eq!(agent.system_prompt(), "Work.\n\n## release\n\nDo not push.");
+    let mut transcript = Transcript::from_user("Go.");
+    let outcome = run(&agent, &mut transcript).await;
+    assert_eq!((outcome.turns, outcome.text.as_str()), (2, "I look at them."));
+
+    steering.push_context("The build is green.");
+    let agent = AgentLoop::new(pipeline(), ScriptedModel::new().says("Yes."))
+        .with_steering(steering.clone())
+        .with_hook(LateContext(steering.clone()));
+    let outcome = run(&agent, &mut transcript).await;
+    assert_eq!((outcome.turns, steering.len()), (1, 1), "the later context waits");
+}
+
+/// Adds context when the model wants to stop.
+struct LateContext(SteeringQueue);
+
+impl AgentHook for LateContext {
+    async fn stop(&self, _: &Transcript) -> StopDecision {
+        self.0.push_context("This can wait.");
+        StopDecision::Stop
+    }
+}

@@ -212,7 +212,7 @@ impl SubagentRecord {
         report.calls += outcome.calls;
         report.tokens += outcome.usage.total();
         report.cost += outcome.cost;
-        if outcome.stop == AgentStop::Finished && !self.steering.is_empty() {
+        if outcome.stop == AgentStop::Finished && self.steering.has_messages() {
             report.status = SubagentStatus::Running;
             return Some(transcript);
         }
