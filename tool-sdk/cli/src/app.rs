@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgMatches, Command};
+#[cfg(feature = "agent")]
+use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
     Hook, HookPriority, IntoTools, Pipeline, Registry, RegistryError, Session, Tool, Toolset,
 };
@@ -22,6 +24,8 @@ use tool_sdk_mcp::Server;
 use tool_sdk_process::{internal, sandbox};
 use tool_sdk_workspace::internal::shut_down_writes;
 
+#[cfg(feature = "agent")]
+use super::chat::ConversationTask;
 use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::settings::Settings;
@@ -41,6 +45,11 @@ const NO_LINKED_TOOLS: &str = "warning: no tools are linked into this program; n
 /// Changes the toolset by the settings of tools on the web.
 #[cfg(feature = "net")]
 type WebToolsetSetup = Box<dyn Fn(Toolset, &tool_sdk_net::WebSettings) -> Toolset>;
+
+/// Starts what the program runs beside a conversation.
+#[cfg(feature = "agent")]
+type ConversationTaskSetup =
+    Box<dyn Fn(&Pipeline, &Session, &CancellationToken) -> Option<ConversationTask>>;
 
 /// A program with tools, for hosts that give tools more than the workspace.
 ///
@@ -70,6 +79,8 @@ pub struct App {
     pub(super) agents: Vec<tool_sdk_agent::AgentDefinition>,
     #[cfg(feature = "agent")]
     pub(super) subagent_tools: Vec<Arc<dyn Tool>>,
+    #[cfg(feature = "agent")]
+    conversation_tasks: Vec<ConversationTaskSetup>,
     #[cfg(feature = "mcp")]
     server_setup: Vec<Box<dyn Fn(Server) -> Server>>,
     #[cfg(feature = "mcp")]
@@ -101,6 +112,8 @@ impl App {
             agents: Vec::new(),
             #[cfg(feature = "agent")]
             subagent_tools: Vec::new(),
+            #[cfg(feature = "agent")]
+            conversation_tasks: Vec::new(),
             #[cfg(feature = "mcp")]
             server_setup: Vec::new(),
             #[cfg(feature = "mcp")]
@@ -235,6 +248,57 @@ impl App {
     pub fn with_subagent_tools(mut self, tools: impl IntoTools) -> Self {
         self.subagent_tools.extend(tools.into_tools());
         self
+    }
+
+    /// Adds a task that runs beside each conversation of `chat` and `serve acp`, such as one that reads
+    /// the events of its calls. The callback gets the pipeline and the session of the conversation,
+    /// which has a [`SteeringQueue`](tool_sdk_agent::SteeringQueue) and
+    /// [`PromptSections`](tool_sdk_agent::PromptSections) as services, and a token that is cancelled
+    /// when the conversation ends. The task starts with the first prompt.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::process::ExitCode;
+    /// use tool_sdk::cli::{App, ConversationTask};
+    ///
+    /// fn main() -> ExitCode {
+    ///     App::linked()
+    ///         .with_conversation_task(|pipeline, _, ending| {
+    ///             let (mut events, ending) = (pipeline.subscribe(), ending.clone());
+    ///             Some(ConversationTask::new(async move {
+    ///                 let mut calls = 0;
+    ///                 loop {
+    ///                     tokio::select! {
+    ///                         Some(event) = events.recv() => calls += u32::from(event.kind.is_terminal()),
+    ///                         () = ending.cancelled() => return vec![format!("{calls} calls")],
+    ///                     }
+    ///                 }
+    ///             }))
+    ///         })
+    ///         .main()
+    /// }
+    /// ```
+    #[cfg(feature = "agent")]
+    #[must_use]
+    pub fn with_conversation_task(
+        mut self,
+        start: impl Fn(&Pipeline, &Session, &CancellationToken) -> Option<ConversationTask> + 'static,
+    ) -> Self {
+        self.conversation_tasks.push(Box::new(start));
+        self
+    }
+
+    /// Returns the tasks of a new conversation.
+    #[cfg(feature = "agent")]
+    pub(super) fn conversation_tasks(
+        &self,
+        pipeline: &Pipeline,
+        session: &Session,
+        ending: &CancellationToken,
+    ) -> Vec<ConversationTask> {
+        let start = |start: &ConversationTaskSetup| start(pipeline, session, ending);
+        self.conversation_tasks.iter().filter_map(start).collect()
     }
 
     /// Adds a callback that changes the MCP server of `serve mcp` and `serve http`: its title, icons,

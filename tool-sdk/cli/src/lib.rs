@@ -162,6 +162,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 pub use self::app::App;
+#[cfg(feature = "agent")]
+pub use self::chat::ConversationTask;
 pub use self::terminal::Console;
 
 /// The streams, terminal and environment that a command line uses.

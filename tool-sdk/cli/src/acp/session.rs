@@ -110,7 +110,10 @@ impl EditorSession {
     /// Ends what the session left running. The conversation is saved already.
     pub(super) async fn close(&self) {
         self.cancel.cancel();
-        let conversation = self.conversation.lock().await.take();
+        let mut conversation = self.conversation.lock().await.take();
+        if let Some(conversation) = &mut conversation {
+            conversation.finish_tasks().await;
+        }
         let _ = self.pipeline.close().await;
         self.pipeline.finish().await;
         // The servers of a conversation have a runtime of their own, whose end blocks.

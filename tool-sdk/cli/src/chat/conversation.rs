@@ -6,8 +6,8 @@ use clap::ArgMatches;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_agent::{
-    AgentEvent, AgentLoop, AgentOutcome, CompactionPolicy, SpendingBudget, SpendingLimits,
-    SteeringQueue, SubagentService, Transcript,
+    AgentEvent, AgentLoop, AgentOutcome, CompactionPolicy, PromptSections, SpendingBudget,
+    SpendingLimits, SteeringQueue, SubagentService, Transcript,
 };
 #[cfg(feature = "acp")]
 use tool_sdk_core::InquiryHandler;
@@ -15,6 +15,7 @@ use tool_sdk_core::provider::{CallAnswer, MessageDelta, ModelMessage};
 use tool_sdk_core::{Attachment, Session};
 
 use super::config::ChatConfig;
+use super::conversation_task::ConversationTasks;
 use super::model_choice::{self, ModelChoice};
 use super::subagents::{SharedModelChoice, add_subagents, sampling_handler};
 use super::transcript_file::TranscriptFolder;
@@ -36,6 +37,8 @@ pub(crate) struct Conversation {
     pub(super) model: ModelChoice,
     pub(super) budget: SpendingBudget,
     pub(super) steering: SteeringQueue,
+    prompt_sections: PromptSections,
+    tasks: ConversationTasks,
     pub(super) started: Instant,
     config: ChatConfig,
     system: String,
@@ -150,15 +153,26 @@ impl Conversation {
         let session = environment.session.clone().with_id(format!("{program}-chat-{id}"));
         let session = session.with_conversation("chat").with_service(Some(subagents));
         let sampling = sampling_handler(shared_model.clone(), &config, budget.clone());
+        let (steering, prompt_sections) = (SteeringQueue::default(), PromptSections::default());
+        let session = sampling.attach_to(session).with_service(steering.clone());
+        let session = session.with_service(prompt_sections.clone());
+        let ending = CancellationToken::new();
+        let tasks = app.conversation_tasks(&environment.pipeline, &session, &ending);
+        let (tasks, warnings) = ConversationTasks::new(tasks, ending);
+        for warning in warnings {
+            io.print_stderr(crate::style::sanitize_text(&format!("warning: {warning}")));
+        }
         Ok(Self {
             id,
-            session: sampling.attach_to(session),
+            session,
             environment,
             transcript,
             model,
             budget,
             shared_model,
-            steering: SteeringQueue::default(),
+            steering,
+            prompt_sections,
+            tasks,
             started: Instant::now(),
             config,
             system,
@@ -258,6 +272,7 @@ impl Conversation {
         cancel: CancellationToken,
         observe: impl Fn(ChatEvent) + Send + Sync + 'static,
     ) -> AgentTask {
+        self.tasks.start_all();
         let agent = self.agent(observe);
         let session = self.session.clone();
         let mut transcript = std::mem::take(&mut self.transcript);
@@ -299,6 +314,8 @@ impl Conversation {
                 .with_max_turns(Some(self.config.max_turns.unwrap_or(100)))
                 .with_budget(self.budget.clone())
                 .with_steering(self.steering.clone())
+                .with_prompt_sections(self.prompt_sections.clone())
+                .with_hook(self.tasks.settle_hook())
                 .with_compaction(CompactionPolicy::for_context(tokens))
                 .with_observer(move |event| {
                     if let Some(event) = own_event(event) {
@@ -329,8 +346,16 @@ impl Conversation {
         self.environment.event_printer(false, io)
     }
 
+    /// Ends the tasks beside the conversation, and returns what the user should know of them.
+    pub(crate) async fn finish_tasks(&mut self) -> Vec<String> {
+        self.tasks.finish_all().await
+    }
+
     /// Ends what the conversation left running.
-    pub(super) async fn close(&self) {
+    pub(super) async fn close(&mut self, io: &mut Io<'_>) {
+        for note in self.finish_tasks().await {
+            io.print_stderr(crate::style::sanitize_text(&format!("note: {note}")));
+        }
         let _ = self.environment.pipeline.close().await;
     }
 }

@@ -56,7 +56,7 @@ pub(super) async fn run(conversation: &mut Conversation, io: &mut Io<'_>) -> Res
             io.print_stderr(style::sanitize_text(&line));
         }
         // What was typed too late to steer is the next prompt.
-        for text in conversation.steering.take_all() {
+        for text in conversation.steering.take_messages() {
             io.print_stderr(style::sanitize_text(&format!("not read by the model: {text}")));
         }
     }

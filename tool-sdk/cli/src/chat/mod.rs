@@ -4,6 +4,7 @@
 //! config            the table `[chat]` and the options
 //! model_choice      which model, at which provider, with which key
 //! conversation      one conversation: the agent, its transcript, its file
+//! conversation_task what the program runs beside it
 //! prompt_text       the system prompt, and the files that a prompt names
 //! subagents         the agents that the model may start
 //! print             one prompt, for scripts
@@ -15,6 +16,7 @@
 
 mod config;
 mod conversation;
+mod conversation_task;
 mod editor;
 mod interactive;
 mod markdown;
@@ -34,6 +36,7 @@ pub(super) use self::config::{ChatConfig, parse_chat_config};
 #[cfg(feature = "acp")]
 pub(super) use self::conversation::ChatEvent;
 pub(super) use self::conversation::Conversation;
+pub use self::conversation_task::ConversationTask;
 #[cfg(feature = "acp")]
 pub(super) use self::slash_command::SlashOutcome;
 #[cfg(feature = "acp")]
@@ -160,7 +163,7 @@ pub(super) fn run(
             Some(prompt) => print::run(&mut conversation, prompt, matches, io).await,
             None => interactive::run(&mut conversation, io).await,
         };
-        conversation.close().await;
+        conversation.close(io).await;
         code
     })?
 }

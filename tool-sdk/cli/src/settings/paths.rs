@@ -87,6 +87,7 @@ impl Settings {
         let mut folders = ProgramFolders::default();
         folders.state.clone_from(&self.state_dir);
         folders.home = home_dir(io);
+        folders.config = default_config(io).and_then(|file| Some(file.parent()?.to_owned()));
         folders
     }
 
