@@ -28,7 +28,7 @@ const LAYERS: &[&[&str]] = &[
     &["context", "ledger", "memory_store", "private_file", "principal", "session_store"],
     &["tool"],
     &["registry", "truncate", "permission"],
-    &["hook", "loop_guard", "plan_mode", "plan_store", "scheduler", "secrets"],
+    &["hook", "loop_guard", "plan_mode", "plan_store", "plugin", "scheduler", "secrets"],
     &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch", "session_recorder", "trusted_folders"],
@@ -43,7 +43,7 @@ const NOT_FOR_TOOLS: &[&str] =
 /// How `tool-std` may not reach the world: files through the workspace, the rest through
 /// what the host lends.
 ///
-/// One file may: that by which skills are read, which lie in folders of the user and of the program.
+/// One file may: that by which packages are read, which lie in folders of the user and of the program.
 const NOT_THE_WORLD: &[&str] = &[
     "Command::new",
     "File::create",
@@ -192,7 +192,7 @@ fn the_runtime_names_no_standard_tool() {
 fn standard_tools_know_nothing_of_their_callers() {
     for path in sources(&root().join("tool-std/src")).iter().filter(|path| !is_test(path)) {
         let code = code(path);
-        let world = if path.ends_with("skills/host_files.rs") { &[] } else { NOT_THE_WORLD };
+        let world = if path.ends_with("packages/host_files.rs") { &[] } else { NOT_THE_WORLD };
         for &word in NOT_FOR_TOOLS.iter().chain(world) {
             let starts_a_word = |at: usize| !code[..at].ends_with(is_word);
             let is_named = code.match_indices(word).any(|(at, _)| starts_a_word(at));

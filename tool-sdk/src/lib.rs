@@ -38,7 +38,7 @@
 //! [permissions and approvals](guide::guards), [hooks](guide::hooks),
 //! [command line](guide::command_line), [MCP servers](guide::serving),
 //! [tools of other MCP servers](guide::foreign_servers), [agents](guide::agent),
-//! [plans, questions and secrets](guide::collaboration), [sandbox](guide::sandbox),
+//! [plans, questions and secrets](guide::collaboration), [plugins](guide::plugins), [sandbox](guide::sandbox),
 //! [REST and approvals](guide::http), [state](guide::state). [`macro@tool`] lists every item of the attribute.
 //!
 //! # Items
@@ -53,7 +53,7 @@
 //! 3. [`Registry`], all tools of a program; [`Toolset`], the tools of one session; [`audience`];
 //! 4. [`Pipeline`], the one way to run a tool, [`Batch`] for several calls at once, and
 //!    [`limits`];
-//! 5. what guards a call: [`permission`] and [`hook`];
+//! 5. what guards a call: [`permission`] and [`hook`]; what comes and goes: [`plugin`];
 //! 6. what reports it: [`event`] and [`audit`];
 //! 7. surfaces: [`provider`] formats, [`agent`], [`mcp`], [`http`], [`cli`];
 //! 8. state: [`history`], [`memory`], [`plan`], and [`store`], which keeps them on SQLite;
@@ -76,7 +76,7 @@
 /// * [Write a tool](guide::tools), [return errors](guide::errors), [test tools](guide::testing),
 ///   [publish a crate of tools](guide::vault)
 /// * [Decide which calls may run](guide::guards), [add hooks](guide::hooks),
-///   [confine commands](guide::sandbox)
+///   [confine commands](guide::sandbox), [load plugins](guide::plugins)
 /// * [Write an agent](guide::agent), [plan, ask the user, and use secrets](guide::collaboration),
 ///   [add a command line](guide::command_line)
 /// * [Serve your tools over MCP](guide::serving), [over HTTP](guide::http),
@@ -111,6 +111,9 @@ pub mod guide {
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/http.md")]
     pub mod http {}
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/plugins.md")]
+    pub mod plugins {}
     #[cfg(any(all(feature = "process", unix), not(doctest)))]
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/sandbox.md")]
@@ -249,6 +252,12 @@ pub mod hook {
     pub use tool_sdk_hooks::{ExternalHooks, HookConfigError};
 }
 
+/// Tools, hooks and rules that come and go while a program runs.
+pub mod plugin {
+    #[doc(inline)]
+    pub use tool_sdk_core::{Plugin, PluginError, PluginManager, PluginRegistrar, PluginScope};
+}
+
 /// What subscribers see of calls while they run.
 pub mod event {
     #[doc(inline)]
@@ -329,7 +338,7 @@ pub use self::workspace::*;
 #[doc(hidden)]
 pub use self::{
     arguments::*, audience::*, audit::*, definition::*, environment::*, event::*, history::*,
-    hook::*, ledger::*, limits::*, memory::*, permission::*, plan::*, secrets::*,
+    hook::*, ledger::*, limits::*, memory::*, permission::*, plan::*, plugin::*, secrets::*,
 };
 
 #[cfg(feature = "cli")]

@@ -26,6 +26,7 @@ mod permission;
 mod pipeline;
 mod plan_mode;
 mod plan_store;
+mod plugin;
 mod principal;
 mod redact;
 mod registry;
@@ -91,11 +92,14 @@ pub use self::permission::{
     PendingRequest, Rule, RuleConfig, RuleScope, RulesConfig, Ruleset, ScriptedApprover,
     StoredGrant, StoredGrants, approval_channel,
 };
-pub use self::pipeline::{CallEvents, CallUpdate, CheckOutcome, MissingService, Pipeline};
+pub use self::pipeline::{
+    CallEvents, CallUpdate, CheckOutcome, MissingService, Pipeline, PluginManager,
+};
 pub use self::plan_store::{
     MemoryPlanStore, PlanChange, PlanDraft, PlanStep, PlanStore, PlanStoreHandle, SessionPlan,
     TodoItem, TodoPriority, TodoStatus,
 };
+pub use self::plugin::{Plugin, PluginError, PluginRegistrar, PluginScope};
 pub use self::principal::Principal;
 pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;
@@ -136,7 +140,7 @@ pub use tool_sdk_macros::{tool, toolset};
 #[doc(hidden)]
 pub mod internal {
     pub use crate::call::LazyCancelToken;
-    pub use crate::context::{RequiredService, SessionListener};
+    pub use crate::context::{PluginLifetime, RequiredService, SessionListener};
     pub use crate::hook::{DecisionDetails, HookCallView, HookVerdict};
     pub use crate::memory_store::{
         DynMemoryStore, SearchTerms, check_note_id, fuse_rankings, make_snippet, new_note_id,

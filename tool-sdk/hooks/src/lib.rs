@@ -29,8 +29,8 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 use tool_sdk_core::{
-    Approver, Definition, Hook, HookContext, HookDecision, HookRun, Mode, Output, Session,
-    ToolError,
+    Approver, CancellationToken, Definition, Hook, HookContext, HookDecision, HookRun, Mode,
+    Output, Session, ToolError,
     internal::{ExternalArgNames, HookVerdict},
 };
 use tool_sdk_process::ChildEnv;
@@ -89,6 +89,8 @@ pub struct ExternalHooks {
     entries: Vec<HookEntry>,
     working_dir: Option<PathBuf>,
     env: ChildEnv,
+    /// Ends running commands.
+    stop: CancellationToken,
     /// The running `async` commands.
     background: TaskTracker,
     /// Whether the warning about permission request hooks without an approver was emitted.
@@ -124,6 +126,7 @@ impl ExternalHooks {
             entries,
             working_dir: None,
             env: ChildEnv::from_host(),
+            stop: CancellationToken::new(),
             background: TaskTracker::new(),
             warned_of_requests: Arc::default(),
         }
@@ -141,6 +144,14 @@ impl ExternalHooks {
     #[must_use]
     pub fn with_env(mut self, env: ChildEnv) -> Self {
         self.env = env;
+        self
+    }
+
+    /// Ends running commands when `stop` is triggered, also those that no call waits for, and starts no
+    /// others. A command that is ended has failed.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: CancellationToken) -> Self {
+        self.stop = stop;
         self
     }
 
@@ -293,11 +304,19 @@ impl ExternalHooks {
             .stdin(input)
             .timeout(entry.timeout)
             .output_limit(MAX_OUTPUT);
+        let stop = self.stop.clone();
+        let running =
+            async move { stop.run_until_cancelled_owned(tool_sdk_process::run(run)).await };
         if entry.background {
-            self.background.spawn(tool_sdk_process::run(run));
+            self.background.spawn(running);
             return Ok(HookOutput::default());
         }
-        let ended = tool_sdk_process::run(run).await;
+        let Some(ended) = running.await else {
+            return Err(HookFailure {
+                message: format!("`{}` was ended with its plugin", entry.command.program_label()),
+                detail: String::new(),
+            });
+        };
         protocol::interpret_exit(
             entry.event,
             entry.command.program_label(),

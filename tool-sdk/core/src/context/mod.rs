@@ -7,8 +7,10 @@
 //! the host sets.
 
 mod cancel;
+mod close_callbacks;
 mod denied_files;
 mod inquiry;
+mod plugin_lifetime;
 mod requested_access;
 mod scripted_answers;
 mod session;
@@ -30,9 +32,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, WorkStop};
+pub(crate) use self::close_callbacks::CloseCallbacks;
 pub(crate) use self::denied_files::DenialJudge;
 pub use self::denied_files::DeniedFiles;
 pub use self::inquiry::{ElicitationOutcome, Inquiry, InquiryFuture, InquiryHandler, InquiryKind};
+pub use self::plugin_lifetime::PluginLifetime;
 pub use self::requested_access::{AccessDecision, RequestedAccess};
 pub use self::scripted_answers::ScriptedAnswers;
 pub(crate) use self::session::SessionHandle;

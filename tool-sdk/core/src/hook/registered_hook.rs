@@ -47,6 +47,11 @@ impl RegisteredHook {
         }
     }
 
+    /// Returns the hook without the right to allow calls.
+    pub(crate) fn without_allow(self) -> Self {
+        Self { may_allow: false, ..self }
+    }
+
     /// Returns whether it is the same hook for the same tools.
     pub(crate) fn is_same_hook(&self, other: &Self) -> bool {
         self.pattern == other.pattern && Arc::ptr_eq(&self.hook, &other.hook)

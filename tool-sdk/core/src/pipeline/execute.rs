@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{self, Poll};
 use std::time::Duration;
 
@@ -28,6 +29,12 @@ impl Invocation<'_> {
         prepared: Box<dyn PreparedCall>,
     ) -> Result<Output, ToolError> {
         self.enter_stage("execute");
+        let tool = Arc::clone(&self.tool);
+        let lifetime = tool.plugin_lifetime();
+        let _running = match lifetime {
+            Some(lifetime) => Some(lifetime.begin_call().ok_or_else(|| lifetime.unloaded_error())?),
+            None => None,
+        };
         self.metadata.notes = catch_panic(|| prepared.notes().to_vec())?;
         self.emit_started();
         self.reset_clock();
@@ -51,9 +58,19 @@ impl Invocation<'_> {
                 None => std::future::pending().await,
             }
         };
+        let unloaded = async {
+            match lifetime {
+                Some(lifetime) => {
+                    lifetime.unloading.cancelled().await;
+                    lifetime.unloaded_error()
+                }
+                None => std::future::pending().await,
+            }
+        };
         let ended = tokio::select! {
             biased;
             () = self.cancelled() => cancelled_error(),
+            error = unloaded => error,
             result = self.poll_with_room(&mut running) => return result,
             () = expired => self.timeout_error(),
         };

@@ -56,8 +56,8 @@ impl Invocation<'_> {
 
     /// Runs the before-hooks without recording a refusal.
     pub(super) async fn consult_hooks(&mut self, call: &mut DecodedCall) -> HookResult<()> {
-        let inner = self.inner;
-        for hook in inner.hooks.iter() {
+        let hooks = self.inner.current_hooks();
+        for hook in hooks.iter() {
             if !hook.applies_to(self.definition()) {
                 continue;
             }
@@ -231,8 +231,8 @@ impl Invocation<'_> {
         let halted = {
             let view = self.hook_view(Some(self.started.elapsed()));
             let context = HookContext::new(&view);
-            let inner = self.inner;
-            for hook in inner.hooks.iter().filter(|hook| hook.applies_to(view.tool.definition())) {
+            let hooks = self.inner.current_hooks();
+            for hook in hooks.iter().filter(|hook| hook.applies_to(view.tool.definition())) {
                 let fallback = match hook.on_error {
                     OnError::Ignore => Some(copy_result(&result)),
                     OnError::Deny => None,
@@ -265,7 +265,8 @@ impl Invocation<'_> {
         }
         let view = self.hook_view(Some(self.started.elapsed()));
         let context = HookContext::new(&view);
-        for hook in self.inner.hooks.iter().filter(|hook| hook.applies_to(self.definition())) {
+        let hooks = self.inner.current_hooks();
+        for hook in hooks.iter().filter(|hook| hook.applies_to(self.definition())) {
             let observe = || hook.hook.observe(&context, outcome);
             let _ = catch_unwind(AssertUnwindSafe(observe));
         }
@@ -273,7 +274,7 @@ impl Invocation<'_> {
 
     /// Whether a hook sees calls of the tool.
     fn has_hooks(&self) -> bool {
-        self.inner.hooks.iter().any(|hook| hook.applies_to(self.definition()))
+        self.inner.current_hooks().iter().any(|hook| hook.applies_to(self.definition()))
     }
 
     /// Returns the call as hooks see it; `elapsed` is how long the tool ran, once it has.

@@ -13,15 +13,15 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_jobs::BlockingJobs;
-use super::closing::CloseCallbacks;
 use super::prompt_clock::PromptClock;
 use super::run_call;
 use super::session_files;
 use crate::audit::{self, AuditSink};
 use crate::call::{Call, CallOrigin, Outcome};
 use crate::context::{
-    AccessDecision, CloseCallback, Context, DeniedFiles, InquiryFuture, PermissionFuture,
-    RequestedAccess, Session, Signal, Sink, ToolFacts, VisibilityFilter, WorkStop,
+    AccessDecision, CloseCallback, CloseCallbacks, Context, DeniedFiles, InquiryFuture,
+    PermissionFuture, RequestedAccess, Session, Signal, Sink, ToolFacts, VisibilityFilter,
+    WorkStop,
 };
 use crate::event::{EventBus, EventCall, EventKind, SecretHoldback};
 use crate::hook::RegisteredHook;

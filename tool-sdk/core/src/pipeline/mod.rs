@@ -25,7 +25,6 @@ mod authorize;
 mod blocking_jobs;
 mod builder;
 mod call_events;
-mod closing;
 mod denial;
 mod denied_files;
 mod execute;
@@ -38,6 +37,7 @@ mod hooks;
 mod inner;
 mod invocation;
 mod loop_guard;
+mod plugins;
 mod prompt_clock;
 mod rule_arguments;
 mod runtime_permission;
@@ -59,11 +59,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use futures_util::future::{join, join_all};
 use tracing::Instrument as _;
 
 pub use self::call_events::{CallEvents, CallUpdate};
 use self::inner::PipelineInner;
 use self::invocation::Invocation;
+pub use self::plugins::PluginManager;
 pub use self::setup::MissingService;
 use crate::call::CallId;
 use crate::call::{Call, Outcome};
@@ -369,7 +371,14 @@ impl Pipeline {
         self.inner.pending_approvals.close();
         self.inner.closed.cancel();
         self.inner.bus.close();
-        self.inner.close_callbacks.run()
+        let plugins = self.inner.toolset.take_plugins(|_| true);
+        let callbacks = self.inner.close_callbacks.run();
+        async move {
+            let ends = join_all(plugins.iter().map(|scope| scope.end()));
+            let (mut failed, of_plugins) = join(callbacks, ends).await;
+            failed.extend(of_plugins.into_iter().flatten());
+            failed
+        }
     }
 
     /// Registers what [`close`](Self::close) ends and waits for, such as a connection; `name` is
@@ -399,7 +408,7 @@ impl Pipeline {
     ///
     /// Call it before the program ends: work that still runs when its runtime ends is lost.
     pub async fn finish(&self) {
-        for registered in &*self.inner.hooks {
+        for registered in &*self.inner.current_hooks() {
             let finish = async { registered.hook.finish().await };
             // A panic of a hook ends only that hook.
             let _ = AssertUnwindSafe(finish).catch_unwind().await;

@@ -34,13 +34,15 @@ pub(super) struct SessionPolicy<'a> {
     pub(super) modes: ModeSet,
 }
 
-/// Returns the sessions by whose policies a call is decided, one after the other: its own, and those
-/// that limit it. The strictest decision holds.
+/// Returns the sessions by whose policies a call is decided, one after the other: its own, those that
+/// limit it, and its own with the rules of plugins. The strictest decision holds.
 pub(super) fn deciding_sessions<'a>(
     inner: &'a PipelineInner,
     session: &Session,
 ) -> impl Iterator<Item = Session> + 'a {
+    let with_plugins = inner.toolset.session_with_plugin_rules(session);
     iter::successors(Some(session.clone()), |session| inner.toolset.next_deciding_session(session))
+        .chain(with_plugins)
 }
 
 impl<'a> SessionPolicy<'a> {

@@ -59,7 +59,7 @@ pub use self::resource::Resource;
 pub use self::summary_value::SummaryValue;
 use crate::call::{ArgumentNote, RawArgs};
 use crate::content::Output;
-use crate::context::{Context, RequiredService, Session};
+use crate::context::{Context, PluginLifetime, RequiredService, Session};
 use crate::error::ToolError;
 
 /// The future of a running call.
@@ -171,6 +171,12 @@ pub trait Tool: Send + Sync + 'static {
     fn refine(&self, session: &Session) -> Refinement {
         let _ = session;
         Refinement::default()
+    }
+
+    /// Returns how long the tool may run, for a tool of a plugin.
+    #[doc(hidden)]
+    fn plugin_lifetime(&self) -> Option<&PluginLifetime> {
+        None
     }
 }
 

@@ -8,6 +8,7 @@ mod addition;
 mod agent;
 mod filter;
 mod model_profile;
+mod plugins;
 mod rules;
 mod search;
 mod select;
@@ -36,6 +37,7 @@ pub use self::view::ToolsetView;
 use crate::context::Session;
 use crate::hook::{Hook, HookPriority, RegisteredHook};
 use crate::permission::{Mode, Rule, Ruleset};
+use crate::plugin::PluginScope;
 use crate::registry::{Registry, RegistryError};
 use crate::tool::{IntoTools, Tool, ToolDisplay};
 
@@ -78,6 +80,7 @@ pub struct Toolset {
 struct ToolsetState {
     filter: AudienceFilter,
     additions: Vec<ToolAddition>,
+    plugins: Vec<Arc<PluginScope>>,
     view: Arc<ToolsetView>,
     session_views: SessionViews,
 }
@@ -107,8 +110,9 @@ impl Toolset {
     pub fn new(registry: Registry) -> Self {
         let filter = AudienceFilter::default();
         let view = Arc::new(ToolsetView::new(registry.iter(), &filter));
-        let (additions, session_views) = Default::default();
-        Self::from_state(registry, ToolsetState { filter, additions, view, session_views })
+        let (additions, plugins, session_views) = Default::default();
+        let state = ToolsetState { filter, additions, plugins, view, session_views };
+        Self::from_state(registry, state)
     }
 
     fn from_state(registry: Registry, state: ToolsetState) -> Self {

@@ -19,7 +19,8 @@ pub(super) fn wrap_approver(
     approver: &Arc<dyn Approver>,
     order: Option<Arc<dyn PromptOrder>>,
 ) -> Arc<dyn Approver> {
-    let hooks = inner.hooks.iter().filter(|hook| hook.applies_to(tool));
+    let hooks = inner.current_hooks();
+    let hooks = hooks.iter().filter(|hook| hook.applies_to(tool));
     let hooks: Vec<_> = hooks.map(|hook| Arc::clone(&hook.hook)).collect();
     let approver = Arc::clone(approver);
     let approver = match &order {

@@ -1,4 +1,4 @@
-//! What ends with a pipeline: connections, processes and other work that outlives a call.
+//! What ends with a pipeline or a plugin: connections, processes and other work that outlives a call.
 //!
 //! **Invariant:** a callback runs at most once, and none keeps a session alive.
 
@@ -10,31 +10,31 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 
-use crate::context::{CloseCallback, Session, SessionHandle};
+use super::{CloseCallback, Session, SessionHandle};
 
 /// How long each callback may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The callbacks of one pipeline.
+/// The callbacks of one pipeline, or of one plugin.
 #[derive(Default)]
-pub(super) struct CloseCallbacks(Mutex<Vec<RegisteredCallback>>);
+pub(crate) struct CloseCallbacks(Mutex<Vec<RegisteredCallback>>);
 
 struct RegisteredCallback {
     name: Cow<'static, str>,
-    /// The session to which it belongs; `None` for the whole pipeline.
+    /// The session to which it belongs; `None` for the whole pipeline or plugin.
     session: Option<SessionHandle>,
     run: CloseCallback,
 }
 
 impl CloseCallbacks {
-    /// Adds a callback for the pipeline.
-    pub(super) fn add(&self, name: Cow<'static, str>, run: CloseCallback) {
+    /// Adds a callback for the pipeline or the plugin.
+    pub(crate) fn add(&self, name: Cow<'static, str>, run: CloseCallback) {
         self.lock().push(RegisteredCallback { name, session: None, run });
     }
 
     /// Adds a callback for a session, unless the session has one of this name. Callbacks of ended
     /// sessions are dropped.
-    pub(super) fn add_for_session(
+    pub(crate) fn add_for_session(
         &self,
         session: &Session,
         name: Cow<'static, str>,
@@ -53,7 +53,7 @@ impl CloseCallbacks {
 
     /// Runs all callbacks at once; returns the names of those that panicked or did not end in
     /// time.
-    pub(super) fn run(&self) -> impl Future<Output = Vec<String>> + Send + use<> {
+    pub(crate) fn run(&self) -> impl Future<Output = Vec<String>> + Send + use<> {
         let callbacks = std::mem::take(&mut *self.lock());
         let running: Vec<BoxFuture<'static, Option<String>>> =
             callbacks.into_iter().map(|callback| callback.run().boxed()).collect();

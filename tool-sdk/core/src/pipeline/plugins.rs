@@ -1,0 +1,99 @@
+//! Loads and unloads plugins while calls run.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use super::Pipeline;
+use super::inner::PipelineInner;
+use crate::error::ToolError;
+use crate::hook::RegisteredHook;
+use crate::permission::PendingApprovals;
+use crate::plugin::{Plugin, PluginError, PluginScope};
+use crate::toolset::Toolset;
+
+/// Loads and unloads the plugins of a [`Pipeline`] while its calls run.
+///
+/// Cheap to clone, and does not keep the pipeline alive, so that a session can have it as a service.
+/// Create it after the pipeline is set up: a later setter of the pipeline replaces the toolset.
+#[derive(Clone)]
+pub struct PluginManager {
+    toolset: Weak<Toolset>,
+    pending_approvals: Arc<PendingApprovals>,
+}
+
+impl fmt::Debug for PluginManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.loaded()).finish()
+    }
+}
+
+impl PluginManager {
+    /// Loads a plugin. Its tools can be called from now on.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the plugin fails, and when its id or the name of a tool is in use; the error names
+    /// both places. Nothing has changed then.
+    pub fn load(&self, plugin: &dyn Plugin) -> Result<Arc<PluginScope>, PluginError> {
+        let Some(toolset) = self.toolset.upgrade() else {
+            let (id, place) = (plugin.id().to_owned(), "this program".to_owned());
+            let source = ToolError::unavailable("the pipeline is gone");
+            return Err(PluginError::Failed { id, place, source });
+        };
+        let scope = toolset.load_plugin(plugin)?;
+        self.pending_approvals.notify_policy_change();
+        Ok(scope)
+    }
+
+    /// Unloads a plugin: its tools, hooks and rules are gone at once; running calls of its tools end
+    /// with an error, and what the plugin started ends. Returns the names of what did not end within
+    /// ten seconds.
+    ///
+    /// # Errors
+    ///
+    /// Fails when no such plugin is loaded.
+    pub async fn unload(&self, id: &str) -> Result<Vec<String>, ToolError> {
+        let toolset = self.toolset.upgrade();
+        let removed = toolset.map(|toolset| toolset.take_plugins(|scope| scope.id() == id));
+        let Some(scope) = removed.and_then(|removed| removed.into_iter().next()) else {
+            let id: String = id.chars().take(100).collect();
+            let text = format_args!("the plugin `{}` is not loaded", id.escape_debug());
+            return Err(ToolError::not_found(text));
+        };
+        // Calls that wait for an approval end as well.
+        self.pending_approvals.notify_policy_change();
+        // A task, so that a caller that goes away leaves nothing running.
+        let ending = tokio::spawn(async move { scope.end().await });
+        Ok(ending.await.unwrap_or_else(|_| vec!["the plugin".to_owned()]))
+    }
+
+    /// Returns the loaded plugins, in the order in which they were loaded.
+    #[must_use]
+    pub fn loaded(&self) -> Vec<Arc<PluginScope>> {
+        self.toolset.upgrade().map(|toolset| toolset.plugins()).unwrap_or_default()
+    }
+}
+
+impl Pipeline {
+    /// Returns the manager of the pipeline's plugins.
+    #[must_use]
+    pub fn plugins(&self) -> PluginManager {
+        PluginManager {
+            toolset: Arc::downgrade(&self.inner.toolset),
+            pending_approvals: Arc::clone(&self.inner.pending_approvals),
+        }
+    }
+}
+
+impl PipelineInner {
+    /// Returns the hooks of the host and of plugins, in the order in which they run.
+    pub(super) fn current_hooks(&self) -> Arc<[RegisteredHook]> {
+        let of_plugins = self.toolset.plugin_hooks();
+        if of_plugins.is_empty() {
+            return Arc::clone(&self.hooks);
+        }
+        let mut all: Vec<_> = self.hooks.iter().cloned().chain(of_plugins).collect();
+        all.sort_by_key(|hook| hook.priority);
+        all.into()
+    }
+}
