@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** a command runs only after all program options were parsed.
 
+use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -28,11 +29,12 @@ use tool_sdk_workspace::internal::shut_down_writes;
 use super::chat::ConversationTask;
 use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
+use super::plugins::PluginSources;
 use super::settings::Settings;
 use super::tool_commands::ToolCommands;
 use super::{
-    Io, approvals, args, batch, call, chat, check, doctor, exit, filters, list, mcp, rules, schema,
-    secrets, serve, setup, shell_files, show, style, trust, usage_hints,
+    Io, approvals, args, batch, call, chat, check, doctor, exit, filters, list, mcp, new_project,
+    rules, schema, secrets, serve, setup, shell_files, show, style, trust, usage_hints,
 };
 
 /// How long the program waits at its end for file changes in progress.
@@ -86,6 +88,11 @@ pub struct App {
     #[cfg(feature = "mcp")]
     pub(super) stdio_server_setup: mcp::ServerSetup,
     tool_commands: Vec<ToolCommands>,
+    pub(super) plugin_sources: PluginSources,
+    /// Why plugins are not used.
+    pub(super) plugin_problems: RefCell<Vec<String>>,
+    /// How many of these problems were printed.
+    pub(super) warned_problems: Cell<usize>,
     #[cfg(feature = "net")]
     web_setup: Vec<WebToolsetSetup>,
 }
@@ -119,6 +126,9 @@ impl App {
             #[cfg(feature = "mcp")]
             stdio_server_setup: mcp::ServerSetup::default(),
             tool_commands: Vec::new(),
+            plugin_sources: PluginSources::default(),
+            plugin_problems: RefCell::default(),
+            warned_problems: Cell::default(),
             #[cfg(feature = "net")]
             web_setup: Vec::new(),
         }
@@ -337,7 +347,8 @@ impl App {
     }
 
     /// Adds a command whose subcommands call tools: `(subcommand, tool)`. A word behind the subcommand
-    /// is the main parameter of the tool, and everything else is as for `call`.
+    /// is the main parameter of the tool, and everything else is as for `call`. Flags may stand behind
+    /// the name of the tool; where the last one has no value, it is that word.
     ///
     /// # Examples
     ///
@@ -433,6 +444,7 @@ impl App {
                 })
                 .and_then(|matches| self.run_command(&program, &matches, &mut io)),
         };
+        self.warn_of_plugins(&mut io);
         exit::report_result(result, json, &mut io)
     }
 
@@ -485,6 +497,7 @@ impl App {
             #[cfg(feature = "agent")]
             Some(("agents", sub)) => super::agents::run(self, settings, sub, io),
             Some(("trust", sub)) => trust::run(settings, sub, io),
+            Some(("new", sub)) => new_project::run(sub, io),
             Some(("rules", sub)) => rules::run(&self.build_toolset(settings)?, sub, io),
             Some(("doctor", sub)) => doctor::run(settings, sub, io),
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
@@ -543,7 +556,7 @@ impl App {
         tools: Toolset,
         settings: &Settings,
     ) -> exit::Result<Toolset> {
-        let tools = settings.configure_toolset(tools)?;
+        let tools = self.load_plugins(settings.configure_toolset(tools)?, settings);
         #[cfg(feature = "net")]
         let tools = self.web_setup.iter().fold(tools, |tools, shape| shape(tools, &settings.web));
         #[cfg(feature = "agent")]

@@ -16,7 +16,10 @@ use tool_sdk_process::sandbox;
 
 use super::exit::Result;
 use super::flag::{self, ParamFlag};
-use super::{chat, mcp, rules, schema, secrets, serve, settings, setup, shell_files, style, trust};
+use super::{
+    chat, mcp, new_project, rules, schema, secrets, serve, settings, setup, shell_files, style,
+    trust,
+};
 
 pub(super) const AGENT: &str = "agent";
 pub(super) const AGENTS: &str = "agents";
@@ -130,6 +133,7 @@ pub(super) fn program_command(program: &str) -> Command {
                 rules::build_command(),
                 secrets::build_command(),
                 trust::build_command(),
+                new_project::build_command(),
                 doctor_command(),
             ])
             .subcommands(mcp::build_command(program))

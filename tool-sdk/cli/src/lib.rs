@@ -34,6 +34,7 @@
 //!   memory  list [WORDS] [--json] | import DIR | export DIR
 //!   agents  list [--json] | show NAME [--json]
 //!   trust   [DIR] | list [--json] | remove [DIR]
+//!   new     crate NAME | plugin NAME
 //!   setup   CLIENT [--acp] [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL
@@ -100,6 +101,8 @@ mod memory;
 #[cfg(feature = "store")]
 mod memory_file;
 #[cfg(feature = "mcp")]
+mod new_project;
+mod plugins;
 mod principals;
 #[cfg(all(feature = "http", feature = "store"))]
 mod recorded_history;

@@ -11,7 +11,7 @@ use tool_sdk_core::Toolset;
 use super::exit::CommandError;
 use super::{args, flag, style};
 
-/// A command, and the tool of each of its subcommands.
+/// A command, and the tool of each of its subcommands, with flags behind its name.
 #[derive(Debug)]
 pub(super) struct ToolCommands {
     name: &'static str,
@@ -31,7 +31,7 @@ impl ToolCommands {
     /// Builds the clap command, which only serves help and completions.
     pub(super) fn build_command(&self, toolset: &Toolset) -> Command {
         let subcommand = |(name, tool): &(&'static str, &'static str)| {
-            let tool = toolset.get(tool);
+            let tool = toolset.get(split_words(tool).0);
             let about = tool.map(|tool| first_sentence(&tool.definition().description));
             args::with_globals(Command::new(*name).about(about.unwrap_or_default()))
         };
@@ -57,10 +57,14 @@ impl ToolCommands {
         let Some([name, subcommand]) = words.get(start..start + 2) else { return };
         let tool = self.tools.iter().find(|(known, _)| subcommand == known);
         let Some((_, tool)) = tool.filter(|_| name == self.name) else { return };
+        let (tool, flags, open_flag) = split_words(tool);
         let mut call: Vec<OsString> = vec!["call".into(), tool.into()];
         if is_help {
             call.push("--help".into());
+        } else if words.get(start + 2).is_some_and(is_plain_word) && open_flag.is_some() {
+            call.extend(flags.iter().chain(&open_flag).map(OsString::from));
         } else if words.get(start + 2).is_some_and(is_plain_word) {
+            call.extend(flags.iter().map(OsString::from));
             let toolset = toolset();
             let tool = toolset.get(tool);
             let flag = tool.as_ref().and_then(|tool| {
@@ -69,6 +73,8 @@ impl ToolCommands {
                 flag::tool_flags(definition).into_iter().find(|flag| flag.name == primary)
             });
             call.extend(flag.map(|flag| format!("--{}", flag.long()).into()));
+        } else {
+            call.extend(flags.iter().map(OsString::from));
         }
         words.splice(at..start + 2, call);
     }
@@ -83,6 +89,15 @@ impl ToolCommands {
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
+}
+
+/// Splits the words of a subcommand: the tool, its flags, and the flag whose value is the next word.
+fn split_words(words: &'static str) -> (&'static str, Vec<&'static str>, Option<&'static str>) {
+    let mut all = words.split(' ');
+    let tool = all.next().unwrap_or_default();
+    let mut flags: Vec<_> = all.collect();
+    let open_flag = flags.pop_if(|flag| !flag.contains('='));
+    (tool, flags, open_flag)
 }
 
 /// Whether a word is neither an option nor arguments as JSON.

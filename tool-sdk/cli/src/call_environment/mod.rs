@@ -139,6 +139,8 @@ impl CallEnvironment {
         let session = with_caller(session, settings, model, pipeline.toolset())?;
         let session = app.prepare_session(session).with_cancel(stop.clone());
         let pipeline = state_store::record_sessions(pipeline, settings, redactor)?;
+        let session = session.with_service(pipeline.plugins());
+        app.warn_of_plugins(io);
         Ok(Self {
             pipeline,
             session,

@@ -64,7 +64,6 @@ pub(super) struct Settings {
     pub(super) session_settings: ToolSettings,
     pub(super) agents: Vec<AgentProfile>,
     /// The home folder of the user, where agents are.
-    #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "there are no agents"))]
     pub(super) home_dir: Option<PathBuf>,
     /// The model for which calls are made.
     pub(super) model: Option<String>,
