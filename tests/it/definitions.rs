@@ -167,6 +167,7 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
         "memory_create",
         "memory_delete",
         "memory_update",
+        "plugin_manager",
         "skill_create",
         "skill_install",
         "skill_remove",

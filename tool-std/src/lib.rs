@@ -29,6 +29,7 @@
 //! | [`check_env_vars`](fn@secrets::check_env_vars), [`get_env_var`](fn@secrets::get_env_var), [`request_env_var`](fn@secrets::request_env_var) | `secrets` | check, show and ask for the variables of other tools |
 //! | [`skill`](fn@skills::skill), [`skill_list`](fn@skills::skill_list) | `skills` | load and list instructions for kinds of tasks |
 //! | [`skill_create`](fn@skills::skill_create), [`skill_update`](fn@skills::skill_update), [`skill_install`](fn@skills::skill_install), [`skill_remove`](fn@skills::skill_remove) | `skills` | write, change, install and remove such instructions |
+//! | [`plugin_manager`](fn@plugins::plugin_manager) | `plugins` | lists, installs, enables and removes plugins |
 //! | [`mutation_begin`](fn@ledger::mutation_begin), [`mutation_record`](fn@ledger::mutation_record), [`mutation_status`](fn@ledger::mutation_status) | `ledger` | record changes outside of the workspace, and block those that repeat |
 //! | [`web_fetch`](fn@web::web_fetch), [`web_search`](fn@web::web_search) | `web` | read pages of the web, and find them |
 //! | [`deep_research`](fn@research::deep_research) | `research` | researches a question with several agents |
@@ -70,10 +71,14 @@ pub mod ledger;
 pub mod mcp;
 #[cfg(feature = "memory")]
 pub mod memory;
+#[cfg(feature = "skills")]
+mod packages;
 #[cfg(feature = "fs")]
 mod patch;
 #[cfg(feature = "plan")]
 pub mod plan;
+#[cfg(feature = "plugins")]
+pub mod plugins;
 #[cfg(feature = "questions")]
 pub mod questions;
 #[cfg(feature = "research")]

@@ -1,9 +1,11 @@
 //! The standard tools as a program.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use tool_sdk::cli::App;
-use tool_sdk::{Call, Icon, Session, tools};
+use tool_sdk::{Call, Icon, Plugin, Session, tools};
+use tool_std::plugins::EnabledPlugins;
 use tool_std::research::{deep_research, researcher};
 use tool_std::screen::{desktop, terminal};
 use tool_std::skills::SkillProvider;
@@ -28,6 +30,25 @@ fn main() -> ExitCode {
                 ("remove", "skill_remove"),
             ],
         )
+        .with_tool_commands(
+            "plugins",
+            "List, show, install, enable, update and remove plugins: packages that bring tools",
+            [
+                ("list", "plugin_manager --action=list"),
+                ("show", "plugin_manager --action=show --name"),
+                ("install", "plugin_manager --action=install --source"),
+                ("enable", "plugin_manager --action=enable --name"),
+                ("disable", "plugin_manager --action=disable --name"),
+                ("reload", "plugin_manager --action=reload --name"),
+                ("update", "plugin_manager --action=update --name"),
+                ("uninstall", "plugin_manager --action=uninstall --name"),
+            ],
+        )
+        .with_plugin_source(|folders, roots| {
+            let EnabledPlugins { plugins, problems, .. } = EnabledPlugins::find(folders, roots);
+            let plugins = plugins.into_iter().map(|plugin| Ok(Arc::new(plugin) as Arc<dyn Plugin>));
+            plugins.chain(problems.into_iter().map(Err)).collect()
+        })
         .with_stdio_server(|server, pipeline, session| {
             let pipeline = pipeline.clone();
             let skills = SkillProvider::new(session.clone(), move |session, tool, arguments| {

@@ -102,6 +102,7 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("plan_enter", json!({ "plan": "1. read" })),
         ("plan_exit", json!({})),
         ("plan_update", json!({ "plan": "1. read" })),
+        ("plugin_manager", json!({ "action": "list" })),
         ("read_file", json!({ "path": "a.txt" })),
         (
             "register_mcp_server",

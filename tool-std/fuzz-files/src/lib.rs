@@ -9,6 +9,7 @@
 mod diff;
 #[path = "../../src/edit/mod.rs"]
 mod edit;
+mod packages;
 #[path = "../../src/patch/mod.rs"]
 mod patch;
 mod script;

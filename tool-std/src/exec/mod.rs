@@ -56,6 +56,8 @@ pub use self::kill_session_tool::kill_session;
 #[cfg(unix)]
 pub use self::list_sessions_tool::list_sessions;
 #[cfg(unix)]
+#[cfg(feature = "plugins")]
+pub(crate) use self::sandbox::current_policy as sandbox_policy;
 pub use self::shell_command_tool::shell_command;
 #[cfg(unix)]
 pub use self::shell_tool::shell;

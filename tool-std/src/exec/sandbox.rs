@@ -86,7 +86,7 @@ pub(super) async fn start_policy(cx: &Context) -> Result<SandboxPolicy, ToolErro
 
 /// Returns the policy of the host with the workspace roots writable, and the files covered that
 /// must not be read and exist now.
-fn current_policy(cx: &Context) -> SandboxPolicy {
+pub(crate) fn current_policy(cx: &Context) -> SandboxPolicy {
     add_unreadable_files(host_policy(cx), cx)
 }
 

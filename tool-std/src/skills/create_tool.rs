@@ -7,9 +7,9 @@ use tool_sdk::{Context, Output, Resource, ToolError, tool};
 
 use super::discovery::{SkillPlaces, SkillScope};
 use super::document::{MAX_DESCRIPTION_CHARS, format_document};
-use super::entry_name::is_specified_name;
 use super::plan::SkillPlan;
-use super::planned_calls::{plan_for_call, take_plan};
+use crate::packages::entry_name::is_specified_name;
+use crate::packages::planned_calls::{plan_for_call, take_plan};
 
 /// Write a skill: instructions that later sessions find and follow for tasks of this kind.
 ///

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{ProgramFolders, Session, ToolError, TrustedFolders, Workspace};
+use tool_sdk::ToolError;
 
 use super::document::{FILE_NAME, SkillDocument};
-use super::host_files::{list_folder, read_text_file};
-use super::staging::TargetFolder;
+use crate::packages::host_files::{list_folder, read_text_file};
+pub(super) use crate::packages::places::PackagePlaces as SkillPlaces;
+use crate::packages::staging::TargetFolder;
 
 /// The folders of a project and of a home folder that other programs read as well. The first one that
 /// has a name counts.
@@ -46,6 +47,8 @@ pub enum SkillScope {
     Project,
     /// The user: installed, or in a folder of the home folder.
     User,
+    /// A plugin that the user enabled.
+    Plugin,
     /// This program.
     BuiltIn,
 }
@@ -57,6 +60,7 @@ impl SkillScope {
         match self {
             Self::Project => "project",
             Self::User => "user",
+            Self::Plugin => "plugin",
             Self::BuiltIn => "built_in",
         }
     }
@@ -86,25 +90,7 @@ pub(super) struct SkillLibrary {
     pub(super) untrusted: Vec<PathBuf>,
 }
 
-/// The places of a session where skills may be.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SkillPlaces {
-    /// The roots of the workspace.
-    pub(super) roots: Vec<PathBuf>,
-    pub(super) folders: ProgramFolders,
-}
-
 impl SkillPlaces {
-    /// Returns the places of a session.
-    pub(super) fn for_session(session: &Session) -> Self {
-        let workspace = session.service::<Workspace>();
-        let roots = workspace.iter().flat_map(|workspace| workspace.roots());
-        Self {
-            roots: roots.map(Path::to_owned).collect(),
-            folders: ProgramFolders::from_session(session),
-        }
-    }
-
     /// Returns the folder into which skills of a scope are written.
     pub(super) fn target_folder(&self, scope: SkillScope) -> Result<TargetFolder, ToolError> {
         let (base, below) = match scope {
@@ -131,13 +117,6 @@ impl SkillPlaces {
         targets.iter().flatten().any(|target| folder.parent() == Some(&target.path()))
     }
 
-    /// Whether the user trusts the folder. What cannot be read is no trust.
-    fn is_trusted(&self, root: &Path) -> bool {
-        let Some(state) = &self.folders.state else { return false };
-        let trusted = TrustedFolders::open(state).with_writable_roots(&self.roots);
-        trusted.is_trusted(root).unwrap_or(false)
-    }
-
     /// Finds all skills.
     pub(super) fn discover(&self) -> SkillLibrary {
         let mut finder =
@@ -162,6 +141,9 @@ impl SkillPlaces {
             for name in COMMON_FOLDERS.iter().chain(&HOME_FOLDERS).filter(|_| !is_root(home)) {
                 finder.search(&home.join(name), SkillScope::User, None, MAX_DEPTH);
             }
+        }
+        for folder in &self.plugin_skills {
+            finder.search(folder, SkillScope::Plugin, None, MAX_DEPTH);
         }
         finder.add_built_in();
         finder.library
@@ -264,6 +246,8 @@ fn read_document(
 mod tests {
     use std::fs;
 
+    use tool_sdk::{ProgramFolders, TrustedFolders};
+
     use super::*;
 
     fn write(path: &Path, text: &str) {
@@ -290,7 +274,7 @@ mod tests {
         fs::create_dir_all(&home).unwrap();
         let mut folders = ProgramFolders::default();
         (folders.state, folders.home) = (Some(state), Some(home.clone()));
-        let places = SkillPlaces { roots: vec![root.clone()], folders };
+        let places = SkillPlaces { roots: vec![root.clone()], folders, ..SkillPlaces::default() };
         DiscoveryFolders { _temp: temp, root, home, places }
     }
 

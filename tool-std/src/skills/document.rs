@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use tool_sdk::{Frontmatter, ToolError};
 
-use super::entry_name::{is_hidden_char, is_specified_name};
+use crate::packages::entry_name::{is_hidden_char, is_specified_name};
 
 /// The name of the file.
 pub(super) const FILE_NAME: &str = "SKILL.md";

@@ -7,8 +7,8 @@ use tool_sdk::{Context, Output, Resource, RiskClass, ToolError, Workspace, Works
 
 use super::discovery::{SkillPlaces, SkillScope};
 use super::plan::{InstallRequest, SkillPlan};
-use super::planned_calls::{plan_for_call, take_plan};
-use super::staging::ReplacementPolicy;
+use crate::packages::planned_calls::{plan_for_call, take_plan};
+use crate::packages::staging::ReplacementPolicy;
 
 /// Install a skill from a folder, a git repository that is on this computer, a zip file, an MCP
 /// bundle (mcpb), a tar or a tar.gz file.
@@ -59,7 +59,7 @@ pub async fn skill_install(
         Output::text(text)
             .metadata("skill_name", plan.name.as_str())
             .metadata("scope", plan.scope.as_str())
-            .metadata("content_hash", plan.hash.as_str())
+            .metadata("content_hash", plan.change.hash.as_str())
     };
     if dry_run {
         return Ok(output(plan.describe(), &plan).metadata("dry_run", true));
@@ -71,7 +71,7 @@ pub async fn skill_install(
         "{did} the skill `{}` in {}. Its content hash is {}.",
         plan.name,
         plan.folder().display(),
-        plan.hash
+        plan.change.hash
     );
     if waits {
         text.push_str(" It counts when the user trusts the folder of the project.");
@@ -146,7 +146,7 @@ fn approval_resources(args: &SkillInstallArgs, cx: &Context) -> Vec<Resource> {
 /// An approval holds for the content that was shown.
 fn approval_facts(args: &SkillInstallArgs, cx: &Context) -> Vec<(&'static str, String)> {
     match plan_of_args(args, cx) {
-        Ok(plan) => vec![("content", plan.hash.clone())],
+        Ok(plan) => vec![("content", plan.change.hash.clone())],
         Err(_) => Vec::new(),
     }
 }

@@ -9,12 +9,13 @@ use tool_sdk::{Context, Output, Resource, RiskClass, ToolError, tool};
 
 use super::discovery::{FoundSkill, SkillPlaces};
 use super::document::FILE_NAME;
-use super::entry_name::check_entry_name;
-use super::host_files::read_text_file;
-use super::package::{PackageLimits, is_ignored_name};
-use super::pins::{PinState, SkillPins};
-use super::source::list_file_names;
+use super::skill_pins;
 use super::{find_skill, unknown_skill};
+use crate::packages::entry_name::check_entry_name;
+use crate::packages::host_files::read_text_file;
+use crate::packages::package::{PackageLimits, is_ignored_name};
+use crate::packages::pins::PinState;
+use crate::packages::source::list_file_names;
 
 /// How many files of a skill are listed.
 const MAX_LISTED_FILES: usize = 100;
@@ -166,7 +167,7 @@ fn approval_resources(args: &SkillArgs, cx: &Context) -> Vec<Resource> {
     let (Some(folder), Some(state)) = (&skill.folder, &places.folders.state) else {
         return vec![resource];
     };
-    match SkillPins::new(state).check(folder) {
+    match skill_pins(state).check(folder) {
         PinState::Changed(pin) => {
             let reason = format!(
                 "the files of this skill have changed since it was installed from {}",

@@ -18,22 +18,14 @@
 mod create_tool;
 mod discovery;
 mod document;
-mod entry_name;
-mod host_files;
 mod install_tool;
 mod list_tool;
 mod load_tool;
-mod package;
-mod pins;
 mod plan;
-mod planned_calls;
 mod ranking;
 mod remove_tool;
-mod risk_lines;
 #[cfg(feature = "mcp")]
 mod server;
-mod source;
-mod staging;
 #[cfg(test)]
 mod tests;
 mod update_tool;
@@ -52,9 +44,15 @@ pub use self::remove_tool::skill_remove;
 #[cfg(feature = "mcp")]
 pub use self::server::SkillProvider;
 pub use self::update_tool::skill_update;
+use crate::packages::pins::PackagePins;
 
 /// The permission to load a skill; its patterns are names of skills.
 const PERMISSION: &str = "skill";
+
+/// Returns the pins of installed skills.
+fn skill_pins(state: &Path) -> PackagePins {
+    PackagePins::new(state, "skill-pins")
+}
 
 /// Returns the skills that no rule denies.
 fn visible_skills<'l>(library: &'l SkillLibrary, cx: &Context) -> Vec<&'l FoundSkill> {

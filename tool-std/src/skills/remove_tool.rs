@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use tool_sdk::{Context, Output, Resource, ToolError, tool};
 
 use super::discovery::SkillPlaces;
-use super::package::PackageLimits;
-use super::pins::SkillPins;
-use super::source::read_source;
-use super::staging::remove_package;
+use super::skill_pins;
 use super::update_tool::find_writable;
+use crate::packages::package::PackageLimits;
+use crate::packages::source::read_source;
+use crate::packages::staging::remove_package;
 
 /// Remove a skill of the project, or one that was installed, with all of its files. They cannot be
 /// restored.
@@ -45,7 +45,7 @@ pub async fn skill_remove(
         stop.hold()?;
         remove_package(&folder)?;
         if let Some(state) = &places.folders.state {
-            SkillPins::new(state).remove(&folder);
+            skill_pins(state).remove(&folder);
         }
         Ok::<_, ToolError>(())
     })

@@ -286,11 +286,11 @@ fn a_call_whose_plan_is_gone_fails() {
     let mut folders = ProgramFolders::default();
     let temp = tempfile::tempdir().unwrap();
     folders.state = Some(temp.path().to_owned());
-    let places = discovery::SkillPlaces { roots: Vec::new(), folders };
+    let places = discovery::SkillPlaces { folders, ..Default::default() };
     let session = Session::new("s");
     let plan = |call: &Context, arguments: &str| {
         let make = || plan::SkillPlan::for_text(document("x"), "x", SkillScope::User, &places);
-        planned_calls::plan_for_call(call, &arguments, make)
+        crate::packages::planned_calls::plan_for_call(call, &arguments, make)
     };
     let context = |id: i32| {
         let tool = ToolName::from_static("skill_create");

@@ -8,10 +8,10 @@ use tool_sdk::{Context, Output, Resource, ToolError, tool};
 
 use super::discovery::{FoundSkill, MAX_DOCUMENT_BYTES, SkillLibrary, SkillPlaces};
 use super::document::{FILE_NAME, edit_document};
-use super::host_files::read_text_file;
 use super::plan::SkillPlan;
-use super::planned_calls::{plan_for_call, take_plan};
 use super::{find_skill, unknown_skill};
+use crate::packages::host_files::read_text_file;
+use crate::packages::planned_calls::{plan_for_call, take_plan};
 
 /// Change the description or the instructions of a skill of the project, or of one that was
 /// installed. What is left out stays as it is.
@@ -45,7 +45,7 @@ pub async fn skill_update(
         SkillChange { name: &name, description: description.as_deref(), body: body.as_deref() };
     let plan = take_plan(cx, &change, || change.plan(cx))?;
     let places = SkillPlaces::for_session(cx.session());
-    let (scope, hash) = (plan.scope.as_str(), plan.hash.clone());
+    let (scope, hash) = (plan.scope.as_str(), plan.change.hash.clone());
     cx.run_blocking(move |stop| {
         stop.hold()?;
         plan.carry_out(&places)

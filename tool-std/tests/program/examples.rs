@@ -51,6 +51,7 @@ fn every_example_is_a_command_that_works() {
         "plan_enter",
         "plan_exit",
         "plan_update",
+        "plugin_manager",
         "read_file",
         "register_mcp_server",
         "request_decision",
@@ -85,6 +86,7 @@ fn every_example_is_a_command_that_works() {
             "get_env_var" => &[1],
             // There is no such file and no such skill here.
             "skill_install" | "skill_update" => &[1],
+            "plugin_manager" => &[0, 1],
             // Its host is outside of this machine; the rule below denies it.
             "web_fetch" => &[3],
             // No server is configured here.

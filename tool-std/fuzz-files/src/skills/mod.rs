@@ -2,24 +2,14 @@
 
 #[path = "../../../src/skills/document.rs"]
 mod document;
-#[path = "../../../src/skills/entry_name.rs"]
-mod entry_name;
-#[path = "../../../src/skills/host_files.rs"]
-mod host_files;
-#[path = "../../../src/skills/package.rs"]
-mod package;
-#[path = "../../../src/skills/source/mod.rs"]
-mod source;
-#[path = "../../../src/skills/staging.rs"]
-mod staging;
 
 use std::path::Path;
 
 use self::document::{SkillDocument, edit_document, format_document};
-use self::entry_name::{check_entry_name, is_hidden_char};
-use self::package::PackageLimits;
-use self::source::{read_archive, read_source};
-use self::staging::{ReplacementPolicy, TargetFolder, install_package};
+use crate::packages::entry_name::{check_entry_name, is_hidden_char};
+use crate::packages::package::PackageLimits;
+use crate::packages::source::{read_archive, read_source};
+use crate::packages::staging::{ReplacementPolicy, TargetFolder, install_package};
 
 /// Any text is a skill or is refused; one that is read is read again after it was changed.
 pub fn a_skill_is_read(text: &str) {

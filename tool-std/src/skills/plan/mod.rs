@@ -7,23 +7,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use strsim::damerau_levenshtein;
-use tool_sdk::{ToolError, escape_for_display};
+use tool_sdk::ToolError;
 
 use super::discovery::{SkillLibrary, SkillPlaces, SkillScope};
 use super::document::{FILE_NAME, SkillDocument};
-use super::entry_name::is_folder_name;
-use super::package::{PackageFile, PackageLimits, SkillPackage};
-use super::pins::{SkillPin, SkillPins};
-use super::risk_lines::{RiskLine, find_risk_lines};
-use super::source::{SourcePackage, read_source};
-use super::staging::{ReplacementPolicy, TargetFolder, install_package};
-use crate::diff::{DiffDetail, FileDiff};
-
-/// The size of a diff in bytes from which on further files are only named.
-const MAX_DIFF_BYTES: usize = 2 << 20;
-
-/// How many marked lines an approval prompt shows.
-const MAX_SHOWN_MARKS: usize = 30;
+use crate::packages::change::PackageChange;
+use crate::packages::entry_name::is_folder_name;
+use crate::packages::package::{PackageContent, PackageFile, PackageLimits};
+use crate::packages::pins::PackagePin;
+use crate::packages::source::{SourcePackage, read_source};
+use crate::packages::staging::{ReplacementPolicy, TargetFolder, install_package};
+use crate::skills::skill_pins;
 
 /// Names of public skills that others imitate.
 const WELL_KNOWN: [&str; 12] = [
@@ -48,16 +42,12 @@ pub(super) struct SkillPlan {
     pub(super) scope: SkillScope,
     target: TargetFolder,
     pub(super) document: SkillDocument,
-    pub(super) package: SkillPackage,
-    pub(super) hash: String,
-    /// The files that are replaced.
-    old: Option<SkillPackage>,
+    pub(super) change: PackageChange,
     /// Where the files come from, for people.
     source: String,
     commit: Option<String>,
     /// Whether the content hash is recorded.
     is_pinned: bool,
-    marks: Vec<RiskLine>,
     notes: Vec<String>,
 }
 
@@ -95,7 +85,7 @@ impl SkillPlan {
         let mut plan = Self::new(skill, &folder_name, request.scope, source, places)?;
         plan.commit = commit;
         plan.is_pinned = true;
-        if plan.old.is_some() && request.replacement == ReplacementPolicy::Refused {
+        if plan.change.old.is_some() && request.replacement == ReplacementPolicy::Refused {
             let text = format_args!("the skill `{}` is installed already", plan.name);
             return Err(ToolError::conflict(text)
                 .hint("pass `replace` to replace it; the difference is shown first"));
@@ -114,7 +104,7 @@ impl SkillPlan {
         scope: SkillScope,
         places: &SkillPlaces,
     ) -> Result<Self, ToolError> {
-        let mut package = SkillPackage::default();
+        let mut package = PackageContent::default();
         let file = PackageFile { bytes: text.into_bytes(), is_executable: false };
         package.files.insert(FILE_NAME.to_owned(), file);
         Self::new(package, name, scope, "this call".to_owned(), places)
@@ -132,7 +122,7 @@ impl SkillPlan {
             let text = format_args!("the skill has {what} at `{name}`, so it is not rewritten");
             return Err(ToolError::failed(text));
         }
-        let pins = places.folders.state.as_deref().map(SkillPins::new);
+        let pins = places.folders.state.as_deref().map(skill_pins);
         if pins.is_some_and(|pins| pins.is_changed(folder, &package)) {
             // Only the new text is shown, and the pin would vouch for the other files as well.
             let text = "the files of the skill have changed since it was installed";
@@ -149,12 +139,12 @@ impl SkillPlan {
             let text = format_args!("the skill lies in `{}`, not here", folder.display());
             return Err(ToolError::failed(text).hint("the user changes it there"));
         }
-        plan.old = Some(old);
+        plan.change.old = Some(old);
         Ok(plan)
     }
 
     fn new(
-        package: SkillPackage,
+        package: PackageContent,
         folder_name: &str,
         scope: SkillScope,
         source: String,
@@ -178,19 +168,16 @@ impl SkillPlan {
             Err(_) => None,
         };
         let notes = document.warnings.clone();
-        let (hash, marks) = (package.content_hash(), find_risk_lines(&package));
+        let change = PackageChange::new(package, old, FILE_NAME);
         Ok(Self {
             name,
             scope,
             target,
             document,
-            package,
-            hash,
-            old,
+            change,
             source,
             commit: None,
             is_pinned: false,
-            marks,
             notes,
         })
     }
@@ -202,26 +189,27 @@ impl SkillPlan {
 
     /// Whether a skill of this name is there already.
     pub(super) fn replaces(&self) -> bool {
-        self.old.is_some()
+        self.change.old.is_some()
     }
 
     /// Records what is installed, then writes the files: a skill without its record would never ask
     /// again. Fails when the replaced files have changed since the plan was made.
     pub(super) fn carry_out(&self, places: &SkillPlaces) -> Result<(), ToolError> {
         let folder = self.folder();
-        if let Some(old) = &self.old {
+        if let Some(old) = &self.change.old {
             let now = read_source(&folder, PackageLimits::default())?.package;
             if now != *old {
                 let text = format_args!("the skill `{}` has changed meanwhile", self.name);
                 return Err(ToolError::conflict(text).hint("try again"));
             }
         }
-        let pins = places.folders.state.as_deref().map(SkillPins::new);
-        let replacement = match self.old {
+        let pins = places.folders.state.as_deref().map(skill_pins);
+        let replacement = match self.change.old {
             Some(_) => ReplacementPolicy::Allowed,
             None => ReplacementPolicy::Refused,
         };
-        let install = || install_package(&self.package, &self.target, &self.name, replacement);
+        let install =
+            || install_package(&self.change.package, &self.target, &self.name, replacement);
         let Some(pins) = pins else { return install() };
         let old_pin = pins.find(&folder);
         let Some(pin) = self.make_pin(old_pin.as_ref()) else { return install() };
@@ -235,12 +223,12 @@ impl SkillPlan {
 
     /// Returns what is recorded; the text of an installed skill changes only the hash, because the
     /// user has seen the new text.
-    fn make_pin(&self, old: Option<&SkillPin>) -> Option<SkillPin> {
-        let hash = self.hash.clone();
+    fn make_pin(&self, old: Option<&PackagePin>) -> Option<PackagePin> {
+        let hash = self.change.hash.clone();
         if !self.is_pinned {
-            return old.map(|old| SkillPin { hash, ..old.clone() });
+            return old.map(|old| PackagePin { hash, ..old.clone() });
         }
-        Some(SkillPin {
+        Some(PackagePin {
             name: self.name.clone(),
             folder: self.folder(),
             source: self.source.clone(),
@@ -249,46 +237,15 @@ impl SkillPlan {
         })
     }
 
-    /// Returns the text of the change: up to 2 MiB of what a model would read, then the names and
-    /// sizes of the other files.
-    pub(super) fn diff(&self) -> String {
-        let empty = SkillPackage::default();
-        let old = self.old.as_ref().unwrap_or(&empty);
-        let names: BTreeSet<&String> = old.files.keys().chain(self.package.files.keys()).collect();
-        // The text that a model reads first comes first.
-        let is_other = |name: &&&String| **name != FILE_NAME;
-        let first = names.get(&FILE_NAME.to_owned()).copied();
-        let mut diff = String::new();
-        for name in first.into_iter().chain(names.iter().filter(is_other).copied()) {
-            let (before, after) = (old.files.get(name), self.package.files.get(name));
-            if before == after {
-                continue;
-            }
-            match (before.map(PackageFile::text), after.map(PackageFile::text)) {
-                (None | Some(Some(_)), None | Some(Some(_))) if diff.len() < MAX_DIFF_BYTES => {
-                    let [before, after] = [before, after].map(|file| file?.text());
-                    diff += &FileDiff::new(name, before, after, DiffDetail::Whole).diff.unified;
-                }
-                _ => diff += &describe_file(name, after),
-            }
-        }
-        diff
-    }
-
     /// Returns the data for the approval prompt.
     pub(super) fn preview(&self) -> Value {
-        let mut marks: Vec<String> =
-            self.marks.iter().take(MAX_SHOWN_MARKS).map(ToString::to_string).collect();
-        if self.marks.len() > MAX_SHOWN_MARKS {
-            marks.push(format!("and {} more", self.marks.len() - MAX_SHOWN_MARKS));
-        }
         json!({
-            "unified": self.diff(),
-            "lines to look at": marks,
-            "content hash": self.hash,
+            "unified": self.change.diff(),
+            "lines to look at": self.change.shown_marks(),
+            "content hash": self.change.hash,
             "from": self.describe_source(),
             "to": self.folder().display().to_string(),
-            "files": self.describe_files(),
+            "files": self.change.describe_files(),
             "notes": self.notes,
         })
     }
@@ -301,8 +258,8 @@ impl SkillPlan {
             self.name,
             self.folder().display(),
             self.describe_source(),
-            self.hash,
-            self.describe_files(),
+            self.change.hash,
+            self.change.describe_files(),
         );
         for note in &self.notes {
             text += &format!("note: {note}\n");
@@ -311,14 +268,7 @@ impl SkillPlan {
             let tools = self.document.allowed_tools.join(" ");
             text += &format!("note: the author names these tools, which allows none: {tools}\n");
         }
-        text += match &*self.marks {
-            [] => "lines to look at: none; read the text all the same\n",
-            _ => "lines to look at:\n",
-        };
-        for mark in &self.marks {
-            text += &format!("  {mark}\n");
-        }
-        text + "\n" + &self.diff()
+        text + &self.change.describe()
     }
 
     fn describe_source(&self) -> String {
@@ -326,16 +276,6 @@ impl SkillPlan {
             Some(commit) => format!("{} at commit {commit}, with its local changes", self.source),
             None => self.source.clone(),
         }
-    }
-
-    fn describe_files(&self) -> String {
-        let files = &self.package.files;
-        let scripts = files.values().filter(|file| file.is_executable).count();
-        format!(
-            "{} files, {} bytes, {scripts} of them executable",
-            files.len(),
-            self.package.total_bytes()
-        )
     }
 
     fn note_similar_names(&mut self, library: &SkillLibrary) {
@@ -364,18 +304,6 @@ fn imitates(name: &str, known: &str) -> bool {
     one == other || is_extended || damerau_levenshtein(&one, &other) <= most
 }
 
-/// Describes a file that is not shown as text.
-fn describe_file(name: &str, after: Option<&PackageFile>) -> String {
-    let name = escape_for_display(name);
-    match after {
-        None => format!("[{name}: the file is removed]\n"),
-        Some(file) if file.text().is_some() => {
-            format!("[{name}: {} bytes of text, too much to show]\n", file.bytes.len())
-        }
-        Some(file) => format!("[{name}: {} bytes that are not text]\n", file.bytes.len()),
-    }
-}
-
 /// Returns the name of a source without its ending.
 fn file_stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -383,7 +311,7 @@ fn file_stem(path: &Path) -> String {
 
 /// Returns the folder of the skill in a package: the wanted one, or the only one.
 fn find_skill_folder(
-    package: &SkillPackage,
+    package: &PackageContent,
     wanted: Option<&str>,
     kind: &str,
 ) -> Result<String, ToolError> {

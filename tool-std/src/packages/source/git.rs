@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::skills::host_files::read_text_file;
+use crate::packages::host_files::read_text_file;
 
 /// How many folders above are searched for the repository.
 const MAX_ANCESTORS: usize = 8;

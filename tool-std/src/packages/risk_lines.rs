@@ -6,7 +6,7 @@
 //! **Invariant:** linear in the length of the text; marks decide nothing.
 
 use super::entry_name::is_hidden_char;
-use super::package::SkillPackage;
+use super::package::PackageContent;
 
 /// How many lines are marked at most.
 const MAX_MARKS: usize = 200;
@@ -19,12 +19,12 @@ const MIN_ENCODED_CHARS: usize = 120;
 
 /// A line that deserves attention.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RiskLine {
-    pub(super) file: String,
+pub(crate) struct RiskLine {
+    pub(crate) file: String,
     /// Counted from 1.
-    pub(super) line: usize,
-    pub(super) reason: &'static str,
-    pub(super) text: String,
+    pub(crate) line: usize,
+    pub(crate) reason: &'static str,
+    pub(crate) text: String,
 }
 
 impl std::fmt::Display for RiskLine {
@@ -204,7 +204,7 @@ const MARKS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the marked lines of all text files, in their order.
-pub(super) fn find_risk_lines(package: &SkillPackage) -> Vec<RiskLine> {
+pub(crate) fn find_risk_lines(package: &PackageContent) -> Vec<RiskLine> {
     let texts = package.files.iter().filter_map(|(name, file)| Some((name, file.text()?)));
     let lines = texts.flat_map(|(name, text)| {
         text.lines().enumerate().filter_map(move |(at, line)| {
@@ -249,7 +249,7 @@ fn quote_line(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skills::package::PackageFile;
+    use crate::packages::package::PackageFile;
 
     // The payloads that the markets of others spread were of these forms.
     #[test]
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn marks_name_file_and_line_and_escape_what_hides() {
-        let mut package = SkillPackage::default();
+        let mut package = PackageContent::default();
         let text = "one\ntwo\u{200b} rest\n".to_owned().into_bytes();
         let file = PackageFile { bytes: text, is_executable: false };
         package.files.insert("a/b.md".to_owned(), file);

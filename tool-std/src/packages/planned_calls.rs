@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_sdk::{Context, ToolError};
 
 use super::package::to_hex_digest;
-use super::plan::SkillPlan;
 
 /// How many plans are kept; those of denied calls are dropped when others come.
 const MAX_PLANS: usize = 4;
@@ -19,29 +18,40 @@ const MAX_PLANS: usize = 4;
 const MAX_CALLS: usize = 1000;
 
 /// A plan, or why there is none.
-type PlanResult = Result<Arc<SkillPlan>, ToolError>;
+type PlanResult<P> = Result<Arc<P>, ToolError>;
 
 /// The keys of calls with their plans, the oldest first. A plan that was dropped is `None`.
-type PlanQueue = VecDeque<(String, Option<Arc<SkillPlan>>)>;
+type PlanQueue<P> = VecDeque<(String, Option<Arc<P>>)>;
 
 /// The plans of a session's latest calls.
-#[derive(Clone, Default)]
-struct PlannedCalls(Arc<Mutex<PlanQueue>>);
+struct PlannedCalls<P>(Arc<Mutex<PlanQueue<P>>>);
 
-impl PlannedCalls {
-    fn lock(&self) -> MutexGuard<'_, PlanQueue> {
+impl<P> Clone for PlannedCalls<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<P> Default for PlannedCalls<P> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<P> PlannedCalls<P> {
+    fn lock(&self) -> MutexGuard<'_, PlanQueue<P>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the plan of this call, which `make` makes when it is asked for the first time. Fails when
 /// the plan was dropped for later ones: a new plan could do something else than what was shown.
-pub(super) fn plan_for_call(
+pub(crate) fn plan_for_call<P: Send + Sync + 'static>(
     cx: &Context,
     arguments: &impl fmt::Debug,
-    make: impl FnOnce() -> Result<SkillPlan, ToolError>,
-) -> PlanResult {
-    let planned = cx.session().extension::<PlannedCalls>();
+    make: impl FnOnce() -> Result<P, ToolError>,
+) -> PlanResult<P> {
+    let planned = cx.session().extension::<PlannedCalls<P>>();
     let key = call_key(cx, arguments);
     if let Some((_, plan)) = planned.lock().iter().find(|(call, _)| *call == key) {
         return plan.clone().ok_or_else(|| {
@@ -55,7 +65,7 @@ pub(super) fn plan_for_call(
 }
 
 /// Adds a plan, and drops the oldest beyond the limits.
-fn add_plan(plans: &mut PlanQueue, key: String, plan: Arc<SkillPlan>) {
+fn add_plan<P>(plans: &mut PlanQueue<P>, key: String, plan: Arc<P>) {
     plans.push_back((key, Some(plan)));
     let dropped = plans.iter_mut().rev().filter(|(_, plan)| plan.is_some()).skip(MAX_PLANS);
     dropped.for_each(|(_, plan)| *plan = None);
@@ -65,14 +75,14 @@ fn add_plan(plans: &mut PlanQueue, key: String, plan: Arc<SkillPlan>) {
 }
 
 /// Returns the plan of a call that runs now, and forgets it.
-pub(super) fn take_plan(
+pub(crate) fn take_plan<P: Send + Sync + 'static>(
     cx: &Context,
     arguments: &impl fmt::Debug,
-    make: impl FnOnce() -> Result<SkillPlan, ToolError>,
-) -> PlanResult {
+    make: impl FnOnce() -> Result<P, ToolError>,
+) -> PlanResult<P> {
     let plan = plan_for_call(cx, arguments, make);
     let key = call_key(cx, arguments);
-    cx.session().extension::<PlannedCalls>().lock().retain(|(call, _)| *call != key);
+    cx.session().extension::<PlannedCalls<P>>().lock().retain(|(call, _)| *call != key);
     plan
 }
 

@@ -14,15 +14,15 @@ use super::entry_name::check_entry_name;
 
 /// The limits of a package.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PackageLimits {
+pub(crate) struct PackageLimits {
     /// All files together, in bytes.
-    pub(super) total_bytes: u64,
+    pub(crate) total_bytes: u64,
     /// One file, in bytes.
-    pub(super) file_bytes: u64,
+    pub(crate) file_bytes: u64,
     /// Files, folders and everything else that a source names.
-    pub(super) entries: usize,
+    pub(crate) entries: usize,
     /// How many times larger than the archive its files may be.
-    pub(super) ratio: u64,
+    pub(crate) ratio: u64,
 }
 
 impl Default for PackageLimits {
@@ -40,40 +40,40 @@ const IGNORED_NAMES: [&str; 5] = [".git", ".hg", ".svn", "__MACOSX", ".DS_Store"
 
 /// Whether a file or a folder of this name is left out. The content hash does not cover it, so that
 /// no tool reads it as a part of a skill.
-pub(super) fn is_ignored_name(component: &str) -> bool {
+pub(crate) fn is_ignored_name(component: &str) -> bool {
     IGNORED_NAMES.iter().any(|name| name.eq_ignore_ascii_case(component))
 }
 
 /// Returns a hash in hexadecimal digits.
-pub(super) fn to_hex_digest(hash: [u8; 32]) -> String {
+pub(crate) fn to_hex_digest(hash: [u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PackageFile {
-    pub(super) bytes: Vec<u8>,
-    pub(super) is_executable: bool,
+pub(crate) struct PackageFile {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_executable: bool,
 }
 
 impl PackageFile {
     /// Returns the text of a text file.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         str::from_utf8(&self.bytes).ok().filter(|text| !text.contains('\0'))
     }
 }
 
 /// The regular files of a package, by their paths with `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SkillPackage {
-    pub(super) files: BTreeMap<String, PackageFile>,
+pub(crate) struct PackageContent {
+    pub(crate) files: BTreeMap<String, PackageFile>,
     /// What is not a regular file, with what it is.
-    pub(super) refused: Vec<(String, &'static str)>,
+    pub(crate) refused: Vec<(String, &'static str)>,
 }
 
-impl SkillPackage {
+impl PackageContent {
     /// Returns the hash of all names, contents and execute permissions, in hexadecimal.
-    pub(super) fn content_hash(&self) -> String {
+    pub(crate) fn content_hash(&self) -> String {
         let mut hash = hmac_sha256::Hash::new();
         let mut add = |bytes: &[u8]| {
             hash.update((bytes.len() as u64).to_be_bytes());
@@ -88,7 +88,7 @@ impl SkillPackage {
     }
 
     /// Returns the part below a folder of the package; the empty folder is the whole package.
-    pub(super) fn below(&self, folder: &str) -> Self {
+    pub(crate) fn below(&self, folder: &str) -> Self {
         let rest = |name: &str| match folder {
             "" => Some(name.to_owned()),
             folder => Some(name.strip_prefix(folder)?.strip_prefix('/')?.to_owned()),
@@ -99,14 +99,14 @@ impl SkillPackage {
     }
 
     /// Returns the size of all files in bytes.
-    pub(super) fn total_bytes(&self) -> usize {
+    pub(crate) fn total_bytes(&self) -> usize {
         self.files.values().map(|file| file.bytes.len()).sum()
     }
 }
 
 /// Collects the files of a package within its limits.
-pub(super) struct PackageBuilder {
-    package: SkillPackage,
+pub(crate) struct PackageBuilder {
+    package: PackageContent,
     limits: PackageLimits,
     /// The content that may still come, in bytes.
     bytes_left: u64,
@@ -118,12 +118,12 @@ pub(super) struct PackageBuilder {
 
 impl PackageBuilder {
     /// Starts a package. `archive_bytes` is the size of the archive that its files come from.
-    pub(super) fn new(limits: PackageLimits, archive_bytes: Option<u64>) -> Self {
+    pub(crate) fn new(limits: PackageLimits, archive_bytes: Option<u64>) -> Self {
         let by_ratio =
             archive_bytes.map(|bytes| bytes.saturating_mul(limits.ratio).max(UNMEASURED_BYTES));
         let bytes_left = limits.total_bytes.min(by_ratio.unwrap_or(u64::MAX));
         Self {
-            package: SkillPackage::default(),
+            package: PackageContent::default(),
             limits,
             bytes_left,
             entries: 0,
@@ -133,12 +133,12 @@ impl PackageBuilder {
     }
 
     /// Returns how many bytes of content may still come.
-    pub(super) fn bytes_left(&self) -> u64 {
+    pub(crate) fn bytes_left(&self) -> u64 {
         self.bytes_left
     }
 
     /// Counts something that the source names, and returns whether it is left out.
-    pub(super) fn count_entry(&mut self, name: &str) -> Result<bool, ToolError> {
+    pub(crate) fn count_entry(&mut self, name: &str) -> Result<bool, ToolError> {
         self.entries += 1;
         if self.entries > self.limits.entries {
             let most = self.limits.entries;
@@ -148,7 +148,7 @@ impl PackageBuilder {
     }
 
     /// Adds a file with what `content` has.
-    pub(super) fn add_file(
+    pub(crate) fn add_file(
         &mut self,
         name: &str,
         is_executable: bool,
@@ -179,13 +179,13 @@ impl PackageBuilder {
     }
 
     /// Notes something that is not a regular file.
-    pub(super) fn refuse(&mut self, name: &str, what: &'static str) -> Result<(), ToolError> {
+    pub(crate) fn refuse(&mut self, name: &str, what: &'static str) -> Result<(), ToolError> {
         check_entry_name(name)?;
         self.package.refused.push((name.to_owned(), what));
         Ok(())
     }
 
-    pub(super) fn finish(self) -> SkillPackage {
+    pub(crate) fn finish(self) -> PackageContent {
         self.package
     }
 
@@ -209,7 +209,7 @@ impl PackageBuilder {
 }
 
 /// Returns the error for a package over its limits.
-pub(super) fn too_large(why: impl std::fmt::Display) -> ToolError {
+pub(crate) fn too_large(why: impl std::fmt::Display) -> ToolError {
     ToolError::invalid_args(format_args!("the package is too large: {why}"))
         .hint("name the folder of the one skill that you want")
 }

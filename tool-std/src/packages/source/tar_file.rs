@@ -6,13 +6,16 @@ use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
 use tool_sdk::ToolError;
 
-use crate::skills::package::{PackageBuilder, PackageLimits, SkillPackage};
+use crate::packages::package::{PackageBuilder, PackageContent, PackageLimits};
 
 /// What the headers of one entry may have beside its content, in bytes.
 const HEADER_BYTES: u64 = 16 << 10;
 
 /// Reads a tar file that is compressed with gzip.
-pub(super) fn read_tar_gz(bytes: &[u8], limits: PackageLimits) -> Result<SkillPackage, ToolError> {
+pub(super) fn read_tar_gz(
+    bytes: &[u8],
+    limits: PackageLimits,
+) -> Result<PackageContent, ToolError> {
     read_tar(MultiGzDecoder::new(bytes), bytes.len() as u64, limits)
 }
 
@@ -21,7 +24,7 @@ pub(super) fn read_tar(
     stream: impl Read,
     archive_bytes: u64,
     limits: PackageLimits,
-) -> Result<SkillPackage, ToolError> {
+) -> Result<PackageContent, ToolError> {
     let mut package = PackageBuilder::new(limits, Some(archive_bytes));
     let headers = HEADER_BYTES.saturating_mul(limits.entries as u64);
     // Also what is skipped counts: long names, and the content of what is left out.

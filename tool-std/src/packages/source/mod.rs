@@ -13,20 +13,20 @@ use std::path::Path;
 use tool_sdk::ToolError;
 
 use super::host_files::read_bounded_file;
-use super::package::{PackageLimits, SkillPackage, too_large};
+use super::package::{PackageContent, PackageLimits, too_large};
 
 /// A package, and what is known about its source.
 #[derive(Clone, Debug)]
-pub(super) struct SourcePackage {
-    pub(super) package: SkillPackage,
+pub(crate) struct SourcePackage {
+    pub(crate) package: PackageContent,
     /// What kind of source it is, for people.
-    pub(super) kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The commit of a folder that is a git repository.
-    pub(super) commit: Option<String>,
+    pub(crate) commit: Option<String>,
 }
 
 /// Reads the package at `path`.
-pub(super) fn read_source(path: &Path, limits: PackageLimits) -> Result<SourcePackage, ToolError> {
+pub(crate) fn read_source(path: &Path, limits: PackageLimits) -> Result<SourcePackage, ToolError> {
     let facts = path.metadata().map_err(|error| unreadable(path, error))?;
     if facts.is_dir() {
         let package = folder::read_folder(path, limits)?;
@@ -47,7 +47,7 @@ pub(super) fn read_source(path: &Path, limits: PackageLimits) -> Result<SourcePa
 }
 
 /// Returns the names of the files in a folder, without reading them.
-pub(super) fn list_file_names(
+pub(crate) fn list_file_names(
     folder: &Path,
     limits: PackageLimits,
 ) -> Result<Vec<String>, ToolError> {
@@ -55,7 +55,7 @@ pub(super) fn list_file_names(
 }
 
 /// Reads an archive by its first bytes; its name does not count.
-pub(super) fn read_archive(
+pub(crate) fn read_archive(
     bytes: &[u8],
     path: &Path,
     limits: PackageLimits,

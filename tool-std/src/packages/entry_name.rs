@@ -19,7 +19,7 @@ const MAX_SKILL_NAME: usize = 64;
 const DEVICE_NAMES: [&str; 4] = ["con", "prn", "aux", "nul"];
 
 /// Checks the path of a file in a package: relative, with `/` between its components.
-pub(super) fn check_entry_name(path: &str) -> Result<(), ToolError> {
+pub(crate) fn check_entry_name(path: &str) -> Result<(), ToolError> {
     let refuse = |why: &str| {
         let path: String = path.chars().take(200).collect();
         let text = format_args!("the package names a file `{}`: {why}", path.escape_debug());
@@ -68,7 +68,7 @@ fn component_fault(component: &str) -> Option<&'static str> {
 
 /// Whether a character does not show, or changes how others are shown: control, zero-width and
 /// bidirectional characters, tags, and variation selectors beyond those of emoji.
-pub(super) fn is_hidden_char(c: char) -> bool {
+pub(crate) fn is_hidden_char(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -82,7 +82,7 @@ pub(super) fn is_hidden_char(c: char) -> bool {
 
 /// Whether the name may be that of a folder of a package (SK4): `[a-z0-9][a-z0-9._-]{0,63}`,
 /// without a dot at the end.
-pub(super) fn is_folder_name(name: &str) -> bool {
+pub(crate) fn is_folder_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_inner = |byte: u8| is_allowed(byte) || matches!(byte, b'.' | b'_' | b'-');
     let bytes = name.as_bytes();
@@ -94,7 +94,7 @@ pub(super) fn is_folder_name(name: &str) -> bool {
 
 /// Whether the name follows the specification of Agent Skills: lower-case letters, digits and
 /// single hyphens inside, 1 to 64.
-pub(super) fn is_specified_name(name: &str) -> bool {
+pub(crate) fn is_specified_name(name: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
     };

@@ -1,6 +1,6 @@
-//! What was installed: the source and the content hash of each skill, in the state folder.
+//! What was approved: the source and the content hash of each package, in the state folder.
 //!
-//! **Invariant:** a skill whose files differ from its pin is not read without a new approval.
+//! **Invariant:** a package whose files differ from its pin is not used without a new approval.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,96 +10,94 @@ use serde::{Deserialize, Serialize};
 use tool_sdk::ToolError;
 
 use super::host_files::read_bounded_file;
-use super::package::{PackageLimits, SkillPackage, to_hex_digest};
+use super::package::{PackageContent, PackageLimits, to_hex_digest};
 use super::source::read_source;
 use super::staging::create_private_folders;
-
-/// The folder of the pins in the state folder.
-const FOLDER: &str = "skill-pins";
 
 /// The largest file of a pin.
 const MAX_PIN_BYTES: u64 = 64 << 10;
 
-/// An installed skill.
+/// An approved package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SkillPin {
-    pub(super) name: String,
+pub(crate) struct PackagePin {
+    pub(crate) name: String,
     /// The folder in which it is installed.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Where it came from, for people.
-    pub(super) source: String,
+    pub(crate) source: String,
     /// The commit of a source that is a git repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) commit: Option<String>,
+    pub(crate) commit: Option<String>,
     /// The hash of its files, in hexadecimal.
-    pub(super) hash: String,
+    pub(crate) hash: String,
 }
 
-/// Whether the files of a skill are those that were installed.
+/// Whether the files of a package are those that were approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PinState {
-    /// The skill was not installed by this program.
+pub(crate) enum PinState {
+    /// Nothing was approved.
     Unpinned,
     /// The files are those of the pin.
-    Unchanged(SkillPin),
+    Unchanged(PackagePin),
     /// The files differ, or cannot be read.
-    Changed(SkillPin),
+    Changed(PackagePin),
 }
 
 /// The pins of a state folder.
 #[derive(Clone, Debug)]
-pub(super) struct SkillPins {
+pub(crate) struct PackagePins {
     folder: PathBuf,
 }
 
-impl SkillPins {
-    pub(super) fn new(state: &Path) -> Self {
-        Self { folder: state.join(FOLDER) }
+impl PackagePins {
+    /// Returns the pins in `folder` of a state folder.
+    pub(crate) fn new(state: &Path, folder: &str) -> Self {
+        Self { folder: state.join(folder) }
     }
 
-    /// Returns the pin file of a skill folder: each has its own, so that no lock is needed.
-    fn file(&self, skill: &Path) -> PathBuf {
-        let hash = hmac_sha256::Hash::hash(skill.as_os_str().as_encoded_bytes());
+    /// Returns the pin file of a package's folder: each has its own, so that no lock is needed.
+    fn file(&self, package_folder: &Path) -> PathBuf {
+        let hash = hmac_sha256::Hash::hash(package_folder.as_os_str().as_encoded_bytes());
         self.folder.join(format!("{:.32}.json", to_hex_digest(hash)))
     }
 
-    /// Returns the pin of a skill folder. A file that cannot be read counts as a pin that nothing
+    /// Returns the pin of a package's folder. A file that cannot be read counts as a pin that nothing
     /// matches.
-    pub(super) fn find(&self, skill: &Path) -> Option<SkillPin> {
-        let unreadable = || SkillPin {
+    pub(crate) fn find(&self, package_folder: &Path) -> Option<PackagePin> {
+        let unreadable = || PackagePin {
             name: String::new(),
-            folder: skill.to_owned(),
+            folder: package_folder.to_owned(),
             source: "unknown: its record cannot be read".to_owned(),
             commit: None,
             hash: String::new(),
         };
-        match read_bounded_file(&self.file(skill), MAX_PIN_BYTES) {
+        match read_bounded_file(&self.file(package_folder), MAX_PIN_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(_) => Some(unreadable()),
             Ok(bytes) => {
-                let pin: Option<SkillPin> = serde_json::from_slice(&bytes).ok();
-                Some(pin.filter(|pin| pin.folder == skill).unwrap_or_else(unreadable))
+                let pin: Option<PackagePin> = serde_json::from_slice(&bytes).ok();
+                Some(pin.filter(|pin| pin.folder == package_folder).unwrap_or_else(unreadable))
             }
         }
     }
 
-    /// Compares the files of a skill with its pin.
-    pub(super) fn check(&self, skill: &Path) -> PinState {
-        let Some(pin) = self.find(skill) else { return PinState::Unpinned };
-        let found = read_source(skill, PackageLimits::default());
+    /// Compares the files of a package with its pin.
+    pub(crate) fn check(&self, package_folder: &Path) -> PinState {
+        let Some(pin) = self.find(package_folder) else { return PinState::Unpinned };
+        let found = read_source(package_folder, PackageLimits::default());
         let is_same = found.is_ok_and(|found| {
             found.package.refused.is_empty() && found.package.content_hash() == pin.hash
         });
         if is_same { PinState::Unchanged(pin) } else { PinState::Changed(pin) }
     }
 
-    /// Whether the skill was installed with other files than `package` has.
-    pub(super) fn is_changed(&self, skill: &Path, package: &SkillPackage) -> bool {
-        self.find(skill).is_some_and(|pin| pin.hash != package.content_hash())
+    /// Whether other files were approved than those that `package` has.
+    pub(crate) fn is_changed(&self, package_folder: &Path, package: &PackageContent) -> bool {
+        self.find(package_folder).is_some_and(|pin| pin.hash != package.content_hash())
     }
 
     /// Stores a pin in place of an earlier one of the same folder.
-    pub(super) fn store(&self, pin: &SkillPin) -> Result<(), ToolError> {
+    pub(crate) fn store(&self, pin: &PackagePin) -> Result<(), ToolError> {
         let path = self.file(&pin.folder);
         let temp = path.with_extension(format!("tmp-{}", std::process::id()));
         let write = || {
@@ -112,14 +110,14 @@ impl SkillPins {
         };
         write().map_err(|error| {
             let _ = fs::remove_file(&temp);
-            let text = format_args!("cannot record the skill in `{}`: {error}", path.display());
+            let text = format_args!("cannot record the package in `{}`: {error}", path.display());
             ToolError::failed(text).source(error)
         })
     }
 
-    /// Removes the pin of a skill folder, if there is one.
-    pub(super) fn remove(&self, skill: &Path) {
-        let _ = fs::remove_file(self.file(skill));
+    /// Removes the pin of a package's folder, if there is one.
+    pub(crate) fn remove(&self, package_folder: &Path) {
+        let _ = fs::remove_file(self.file(package_folder));
     }
 }
 
@@ -131,13 +129,14 @@ mod tests {
     #[test]
     fn a_changed_file_no_longer_matches_the_pin() {
         let temp = tempfile::tempdir().unwrap();
-        let (pins, skill) = (SkillPins::new(&temp.path().join("state")), temp.path().join("a"));
+        let (pins, skill) =
+            (PackagePins::new(&temp.path().join("state"), "pins"), temp.path().join("a"));
         fs::create_dir(&skill).unwrap();
         fs::write(skill.join("SKILL.md"), "text").unwrap();
         assert_eq!(pins.check(&skill), PinState::Unpinned);
         let hash = read_source(&skill, PackageLimits::default()).unwrap().package.content_hash();
         let (name, source) = ("a".to_owned(), "folder".to_owned());
-        let pin = SkillPin { name, folder: skill.clone(), source, commit: None, hash };
+        let pin = PackagePin { name, folder: skill.clone(), source, commit: None, hash };
         pins.store(&pin).unwrap();
         assert_eq!(pins.check(&skill), PinState::Unchanged(pin.clone()));
         fs::write(skill.join("more.md"), "more").unwrap();

@@ -6,14 +6,14 @@ use tool_sdk::ToolError;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::skills::package::{PackageBuilder, PackageLimits, SkillPackage, too_large};
+use crate::packages::package::{PackageBuilder, PackageContent, PackageLimits, too_large};
 
 /// The bits of a Unix mode that say what a file is.
 const TYPE_BITS: u32 = 0o170_000;
 const REGULAR_FILE: u32 = 0o100_000;
 
 /// Reads all files of the archive.
-pub(super) fn read_zip(bytes: &[u8], limits: PackageLimits) -> Result<SkillPackage, ToolError> {
+pub(super) fn read_zip(bytes: &[u8], limits: PackageLimits) -> Result<PackageContent, ToolError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
     if archive.len() > limits.entries {
         let most = limits.entries;

@@ -1,6 +1,6 @@
-//! Reads files outside of workspaces: skills lie in the home folder of the user, in the state folder
-//! of the program, and in sources that the user approved. Everything else of `skills` reads through
-//! this module.
+//! Reads files outside of workspaces: skills and plugins lie in the home folder of the user, in the
+//! state folder of the program, and in sources that the user approved. Everything else of `packages`,
+//! `skills` and `plugins` reads through this module.
 //!
 //! **Invariant:** only regular files are read, and never more than the caller expects.
 
@@ -9,12 +9,12 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 /// Returns the entries of a folder.
-pub(super) fn list_folder(path: &Path) -> io::Result<Vec<DirEntry>> {
+pub(crate) fn list_folder(path: &Path) -> io::Result<Vec<DirEntry>> {
     fs::read_dir(path)?.collect()
 }
 
 /// Opens a regular file that is no link.
-pub(super) fn open_regular_file(path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular_file(path: &Path) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(not_regular());
     }
@@ -23,7 +23,7 @@ pub(super) fn open_regular_file(path: &Path) -> io::Result<File> {
 }
 
 /// Reads a regular file with at most `most` bytes; a link to one is followed.
-pub(super) fn read_bounded_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_bounded_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     // A pipe without a writer would block.
     if !fs::metadata(path)?.is_file() {
         return Err(not_regular());
@@ -38,7 +38,7 @@ pub(super) fn read_bounded_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a regular file of text with at most `most` bytes.
-pub(super) fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
+pub(crate) fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
     let invalid = |why| io::Error::new(io::ErrorKind::InvalidData, why);
     let text = String::from_utf8(read_bounded_file(path, most)?);
     let text = text.map_err(|_| invalid("it is not UTF-8"))?;

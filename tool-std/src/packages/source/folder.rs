@@ -7,8 +7,8 @@ use std::path::Path;
 use tool_sdk::ToolError;
 
 use super::unreadable;
-use crate::skills::host_files::{list_folder, open_regular_file};
-use crate::skills::package::{PackageBuilder, PackageLimits, SkillPackage};
+use crate::packages::host_files::{list_folder, open_regular_file};
+use crate::packages::package::{PackageBuilder, PackageContent, PackageLimits};
 
 /// How deep folders may lie in each other.
 const MAX_DEPTH: usize = 32;
@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 32;
 type FileOpener = dyn Fn(&Path) -> io::Result<Box<dyn Read>>;
 
 /// Reads a folder with everything below it.
-pub(super) fn read_folder(path: &Path, limits: PackageLimits) -> Result<SkillPackage, ToolError> {
+pub(super) fn read_folder(path: &Path, limits: PackageLimits) -> Result<PackageContent, ToolError> {
     let mut package = PackageBuilder::new(limits, None);
     let open =
         |path: &Path| -> io::Result<Box<dyn Read>> { Ok(Box::new(open_regular_file(path)?)) };
