@@ -124,7 +124,7 @@ impl LineProcess {
         let command = self.command.prepare(cx).await?;
         let launch = format!("{command:?}");
         let mut slot = self.running.lock().await;
-        // Whatever ends this call early drops the process.
+        // A call that ends early drops the process, which ends it.
         let known = slot.take().filter(|running| running.launch == launch);
         let mut running = match known {
             Some(running) => running,
