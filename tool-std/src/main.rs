@@ -77,7 +77,6 @@ fn main() -> ExitCode {
 /// Adds the programs that run the terminal and the desktop which the user watches.
 #[cfg(unix)]
 fn add_screens(session: Session) -> Session {
-    use tool_std::research::{deep_research, researcher};
     use tool_std::screen::{DesktopHandle, TerminalHandle, TmuxTerminal, XvfbDesktop};
     session
         .with_service(TerminalHandle::from_backend(TmuxTerminal))
