@@ -67,7 +67,7 @@ impl CallEnvironment {
         model: Option<&str>,
         io: &mut Io<'_>,
     ) -> Result<Self> {
-        // The session decides about the agent of each call, but not about the model.
+        // For the calls whose sessions name no model.
         let tools = match model {
             Some(model) => tools.for_session(&Session::new("cli").with_model(model)),
             None => tools,

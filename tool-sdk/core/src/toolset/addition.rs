@@ -143,7 +143,7 @@ impl ToolAddition {
     }
 }
 
-/// The views of sessions that have tools of their own, until the toolset changes.
+/// The views of sessions that have tools or a model of their own, until the toolset changes.
 #[derive(Clone, Default)]
 pub(super) struct SessionViews(Arc<Mutex<Vec<SessionView>>>);
 
@@ -151,12 +151,16 @@ struct SessionView {
     session: SessionHandle,
     /// The model to which the view is adapted: clones of a session may have different ones.
     model: Option<String>,
+    /// The agent whose tools it has, for the same reason.
+    agent: Option<String>,
     view: Arc<ToolsetView>,
 }
 
 impl SessionView {
     fn is_of(&self, session: &Session) -> bool {
-        self.session.is_of(session) && self.model.as_deref() == session.model()
+        self.session.is_of(session)
+            && self.model.as_deref() == session.model()
+            && self.agent.as_deref() == session.agent()
     }
 }
 
@@ -175,6 +179,7 @@ impl SessionViews {
         let made = SessionView {
             session: session.handle(),
             model: session.model().map(str::to_owned),
+            agent: session.agent().map(str::to_owned),
             view: Arc::clone(&view),
         };
         let mut views = self.lock();

@@ -491,14 +491,18 @@ impl Toolset {
         Arc::clone(&self.read_state().view)
     }
 
-    /// Returns the current view of a session: that of its agent, with the tools that were
+    /// Returns the current view of a session: that of its agent and its model, with the tools that were
     /// [added](Self::add_for) for the agent or the session, even if the toolset is for another
-    /// session.
+    /// session. A session without a model sees what that of the toolset sees.
     #[inline]
     pub fn view_for(&self, session: &Session) -> Arc<ToolsetView> {
         let state = self.read_state();
         let filter = &state.filter;
-        if ToolAddition::is_limited_to(&state.additions, session) {
+        let is_other_model =
+            session.model().is_some_and(|model| filter.session.model() != Some(model));
+        if ToolAddition::is_limited_to(&state.additions, session)
+            || (is_other_model && !filter.profiles.is_empty())
+        {
             let views = state.session_views.clone();
             drop(state);
             return views.get_or_make(session, || self.clone().for_session(session).view());

@@ -327,6 +327,22 @@ fn shows_enabled_experimental_tools() {
     assert_eq!(visible_names(&base.with_experimental()).len(), 3);
 }
 
+// F101: a conversation that changes its model sees the tools of the new one.
+#[test]
+fn the_model_of_a_session_selects_its_view() {
+    let profile = ModelProfile::new(["small"]).prefer("pen", ["pencil"]);
+    let desk = sample_toolset(&["pen", "pencil"]).with_profile(profile);
+    let names = |session: &Session| {
+        let view = desk.view_for(session);
+        view.tools().map(|tool| tool.definition().name.to_string()).collect::<Vec<_>>()
+    };
+    let session = Session::new("s");
+    assert_eq!(names(&session.clone().with_model("large")), ["pen", "pencil"]);
+    assert_eq!(names(&session.clone().with_model("small")), ["pen"]);
+    assert_eq!(names(&session.clone().with_model("large")), ["pen", "pencil"]);
+    assert_eq!(names(&session), ["pen", "pencil"]);
+}
+
 // F156: a program may hide tools until the user enables them.
 #[test]
 fn tools_marked_experimental_are_hidden_until_they_are_enabled() {
