@@ -7,9 +7,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tool_sdk_core::provider::StopReason;
-use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Session, ToolError};
+use tool_sdk_core::{
+    Attachment, Inquiry, InquiryFuture, InquiryHandler, InquiryKind, Session, ToolError,
+};
 
 use crate::model::{ModelClient, ModelRequest};
 use crate::spending::SpendingBudget;
@@ -69,7 +73,9 @@ impl SamplingHandler {
 
     async fn answer(&self, inquiry: &Inquiry) -> Result<Value, ToolError> {
         let params = inquiry.params();
-        let transcript = Transcript::from_user(sampling_prompt(params)?);
+        let (text, images) = sampling_prompt(params)?;
+        let mut transcript = Transcript::default();
+        transcript.push_user(text, images);
         self.budget.check().map_err(ToolError::unavailable)?;
         let model = (self.choose_model)();
         let mut request = ModelRequest::new(&transcript);
@@ -122,29 +128,45 @@ impl InquiryHandler for SamplingHandler {
     }
 }
 
-/// Returns the messages of a sampling request as one prompt.
-fn sampling_prompt(params: &Value) -> Result<String, ToolError> {
+/// Returns the messages of a sampling request as one prompt, with their images.
+fn sampling_prompt(params: &Value) -> Result<(String, Vec<Attachment>), ToolError> {
     let messages = params["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let text_of = |message: &Value| {
+    let mut images = Vec::new();
+    let mut texts = Vec::new();
+    for message in messages {
         let content = &message["content"];
         let parts = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
-        let texts: Option<Vec<&str>> = parts.iter().map(|part| part["text"].as_str()).collect();
-        texts.map(|texts| texts.join("\n"))
-    };
-    let texts: Option<Vec<String>> = messages.iter().map(text_of).collect();
-    match texts.as_deref() {
-        None | Some([]) => {
-            Err(ToolError::invalid_args("a sampling request needs messages of text"))
-        }
-        Some([one]) => Ok(one.clone()),
-        Some(texts) => {
+        let lines: Vec<String> =
+            parts.iter().map(|part| read_part(part, &mut images)).collect::<Result<_, _>>()?;
+        texts.push(lines.join("\n"));
+    }
+    let text = match &*texts {
+        [] => return Err(ToolError::invalid_args("a sampling request needs messages")),
+        [one] => one.clone(),
+        texts => {
             let role = |message: &Value| message["role"].as_str().unwrap_or("user").to_owned();
             let lines = messages.iter().zip(texts);
             let lines = lines.map(|(message, text)| format!("{}: {text}", role(message)));
             let conversation = lines.collect::<Vec<_>>().join("\n\n");
-            Ok(format!("Continue this conversation as the assistant.\n\n{conversation}"))
+            format!("Continue this conversation as the assistant.\n\n{conversation}")
         }
+    };
+    Ok((text, images))
+}
+
+/// Returns the text of a part of a message. An image is added to `images`, and named in its place.
+fn read_part(part: &Value, images: &mut Vec<Attachment>) -> Result<String, ToolError> {
+    if let Some(text) = part["text"].as_str() {
+        return Ok(text.to_owned());
     }
+    let image = part["data"].as_str().zip(part["mimeType"].as_str());
+    let image = image.filter(|(_, mime)| part["type"] == "image" && mime.starts_with("image/"));
+    let bytes = image.and_then(|(data, mime)| Some((mime, BASE64_STANDARD.decode(data).ok()?)));
+    let (mime, bytes) = bytes.ok_or_else(|| {
+        ToolError::invalid_args("a sampling request has messages of text and of images in base64")
+    })?;
+    images.push(Attachment::bytes(mime, bytes));
+    Ok(format!("(image {})", images.len()))
 }
 
 #[cfg(test)]
@@ -179,11 +201,20 @@ mod tests {
     fn messages_become_one_prompt() {
         let text = |role: &str, text: &str| json!({ "role": role, "content": { "type": "text", "text": text } });
         let one = json!({ "messages": [text("user", "Hi")] });
-        assert_eq!(sampling_prompt(&one).unwrap(), "Hi");
+        assert_eq!(sampling_prompt(&one).unwrap(), ("Hi".to_owned(), vec![]));
         let two = json!({ "messages": [text("user", "Hi"), text("assistant", "Hello")] });
-        assert!(sampling_prompt(&two).unwrap().ends_with("user: Hi\n\nassistant: Hello"));
-        let image = json!({ "messages": [{ "role": "user", "content": { "type": "image" } }] });
-        assert!(sampling_prompt(&image).is_err());
+        assert!(sampling_prompt(&two).unwrap().0.ends_with("user: Hi\n\nassistant: Hello"));
         assert!(sampling_prompt(&json!({})).is_err());
+    }
+    #[test]
+    fn images_are_attached_to_the_prompt() {
+        let image = |data: &str| json!({ "type": "image", "data": data, "mimeType": "image/png" });
+        let message = |parts: Value| json!({ "messages": [{ "role": "user", "content": parts }] });
+        let asked = message(json!([{ "type": "text", "text": "What is it?" }, image("iVBORw==")]));
+        let (text, images) = sampling_prompt(&asked).unwrap();
+        assert_eq!(text, "What is it?\n(image 1)");
+        assert_eq!(images, [Attachment::bytes("image/png", b"\x89PNG".to_vec())]);
+        assert!(sampling_prompt(&message(image("no base64!"))).is_err());
+        assert!(sampling_prompt(&message(json!({ "type": "audio", "data": "" }))).is_err());
     }
 }
