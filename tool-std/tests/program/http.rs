@@ -67,15 +67,18 @@ impl ProjectFolder {
             assert!(!line.is_empty(), "the program ended");
             line.trim_end().to_owned()
         };
-        let (mut address, mut token) = (None, None);
-        while token.is_none() {
+        let (mut address, mut token, mut link) = (None, None, None);
+        while link.is_none() {
             let line = line();
             address = address.or(line.strip_prefix("listening on http://").map(str::to_owned));
-            let path = line.strip_prefix("the token is in ");
-            token = path.map(|path| fs::read_to_string(path).expect("the token").trim().to_owned());
+            if let Some(path) = line.strip_prefix("the token is in ") {
+                token = Some(fs::read_to_string(path).expect("the token").trim().to_owned());
+            }
+            let (_, printed) = line.rsplit_once(": ").unwrap_or_default();
+            link = line.starts_with("console, ").then(|| printed.to_owned());
         }
-        let address = address.expect("an address");
-        ServerProcess { child, address, token: token.expect("a token"), _said: said }
+        let (address, token) = (address.expect("an address"), token.expect("a token"));
+        ServerProcess { child, address, token, link: link.expect("a link"), _said: said }
     }
 }
 
@@ -84,6 +87,8 @@ struct ServerProcess {
     child: Child,
     address: String,
     token: String,
+    /// To the console.
+    link: String,
     /// Open, so that the program can write.
     _said: BufReader<ChildStderr>,
 }
@@ -132,6 +137,20 @@ impl ServerProcess {
             std::thread::yield_now();
         }
     }
+}
+
+#[test]
+fn the_printed_link_signs_in_to_the_console_once() {
+    let project = ProjectFolder::new();
+    let server = project.serve();
+    let (base, code) = server.link.split_once("/#").expect("a link with a code");
+    assert_eq!(base, format!("http://{}", server.address));
+    let body = json!({ "code": code });
+    let (status, session) = server.send("", "POST", "/console/sign-in", Some(&body));
+    assert_eq!((status, &session["title"]), (200, &json!("tool-std")), "{session}");
+    assert_eq!(server.send("", "POST", "/console/sign-in", Some(&body)).0, 401);
+    let (status, page) = server.get("", "/");
+    assert!(status == 200 && page.as_str().is_some_and(|page| page.contains("/console/main.js")));
 }
 
 // The main job: list the tools, read a file, and approve an edit after its diff was shown.

@@ -49,6 +49,7 @@ async fn sign_in(server: &TestServer, access: &ConsoleAccess) -> SignedInBrowser
     SignedInBrowser { cookie, request_token }
 }
 
+// CN3
 #[tokio::test]
 async fn the_page_needs_no_token_and_allows_no_foreign_content() {
     let (server, _) = start_with_console(|pipeline| pipeline).await;
@@ -71,6 +72,7 @@ async fn the_page_needs_no_token_and_allows_no_foreign_content() {
     plain.post("/console/sign-in", &json!({ "code": "x" })).send().await.expect(404);
 }
 
+// CN1
 #[tokio::test]
 async fn a_link_signs_one_browser_in() {
     let (server, access) = start_with_console(|pipeline| pipeline).await;
@@ -90,6 +92,7 @@ async fn a_link_signs_one_browser_in() {
     post().header("origin", "http://evil.example").send().await.expect(403);
 }
 
+// CN2
 #[tokio::test]
 async fn a_browser_needs_its_cookie_and_its_request_token() {
     let (server, access) = start_with_console(|pipeline| pipeline).await;
