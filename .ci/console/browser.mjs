@@ -226,8 +226,12 @@ const steps = {
     const called = callTool('exec_command', { cmd: 'touch wrong' });
     await page.waitForSelector('.approval[data-status=open]');
     await page.click('[data-action=edit]');
-    await page.fill('.approval [data-pointer="/cmd"]', 'touch right');
     await page.waitForTimeout(450);
+    await page.fill('.approval .json-input', '{"cmd": ');
+    await page.click('[data-action=once]');
+    await page.waitForSelector('.approval[data-status=open] .fault-summary:has-text("not valid")');
+    await page.fill('.approval .json-input', '{"cmd": "touch wrong"}');
+    await page.fill('.approval [data-pointer="/cmd"]', 'touch right');
     await page.click('[data-action=once]');
     const { status, body } = await called;
     assert.equal(status, 200, JSON.stringify(body));
@@ -409,7 +413,12 @@ const steps = {
 
   async 'signing out ends it'() {
     await page.setViewportSize({ width: 1360, height: 860 });
+    const second = await openPage(context, `${BASE}/#/tools`);
+    await ready(second);
     await page.click('[aria-label="Sign out"]');
+    relay.cut();
+    relay.isOpen = true;
+    await second.waitForSelector('.banner:not([hidden])');
     await page.waitForSelector('#app[data-status=signed-out]');
     assert.deepEqual(problems, []);
   },

@@ -69,11 +69,14 @@ pub(super) fn run(
     let mcp =
         serve::mcp_server(app, program, settings, &pipeline, session.clone(), shutdown.clone())
             .with_session_setup(move |session| mcp_readable.attach_to(session));
-    let console = ConsoleAccess::default();
+    // Without prompts there is no person to open the link.
+    let console = asks.then(ConsoleAccess::default);
     let serving = async {
         let (listener, endpoint) = endpoint.bind(&settings.roots, io).await?;
         announce(program, settings, &endpoint, &token, asks, io)?;
-        announce_console(&console, &endpoint, io)?;
+        if let Some(console) = &console {
+            announce_console(console, &endpoint, io)?;
+        }
         let http = principals::allow_hosts(http, own, endpoint.port());
         let http = match TokenFile::from_settings(settings) {
             Some(tokens) => http.with_token_verifier(tokens),
@@ -84,9 +87,12 @@ pub(super) fn run(
             .with_session(session)
             .with_session_setup(move |session| readable.attach_to(session))
             .with_approvals(asks)
-            .with_console(console.clone())
             .with_server_manager(servers.manager().clone())
             .with_mcp_server(mcp);
+        let options = match console {
+            Some(console) => options.with_console(console),
+            None => options,
+        };
         let options = with_history(options, settings);
         let serving = rest::serve(pipeline.clone(), listener, options);
         serve::serve_and_connect(serving, &servers, &patterns, io).await

@@ -44,7 +44,7 @@ export function approvalPage(request, onAnswered) {
     for (const it of element.querySelectorAll('.answers button')) it.disabled = status !== 'open';
   }
 
-  const approve = button('Approve once', () => send(editedBody()), { kind: 'primary', iconName: 'check', data: { action: 'once' }, 'aria-keyshortcuts': 'Shift+A' });
+  const approve = button('Approve once', approveOnce, { kind: 'primary', iconName: 'check', data: { action: 'once' }, 'aria-keyshortcuts': 'Shift+A' });
   const feedback = h('textarea', { class: 'input', rows: 1, id: uniqueId('feedback'), placeholder: 'Say why, or what to do instead', data: { field: 'feedback' } });
   const reject = button('Reject', () => send({ reply: 'reject', ...(feedback.value.trim() && { feedback: feedback.value.trim() }) }), { kind: 'danger', iconName: 'cross', data: { action: 'reject' }, 'aria-keyshortcuts': 'Shift+R' });
   const patterns = request.suggestions.length ? patternFields(request) : undefined;
@@ -55,8 +55,11 @@ export function approvalPage(request, onAnswered) {
     return send({ reply, patterns: list });
   };
 
-  function editedBody() {
-    return editor ? { reply: 'once', arguments: editor.read() } : { reply: 'once' };
+  function approveOnce() {
+    if (!editor) return send({ reply: 'once' });
+    if (editor.isJson()) return send({ reply: 'once', arguments: editor.read() });
+    editor.check();
+    return editor.focusFaults();
   }
 
   function toggleEdit() {
@@ -70,7 +73,7 @@ export function approvalPage(request, onAnswered) {
     }
     const schema = state.tools.find((it) => it.name === request.tool)?.parameters ?? {};
     editor = argumentsEditor(schema, { value: request.arguments });
-    replaceChildren(editPlace, editor.element);
+    replaceChildren(editPlace, h('p', { class: 'note' }, 'What is shown above is the call before your edit. The edited call is checked and judged again.'), editor.element);
     editButton.querySelector('span').textContent = 'Discard the edit';
     approve.querySelector('span').textContent = 'Approve the edited call';
     scopes.hidden = true;

@@ -6,7 +6,8 @@ import { checkValue } from './schema_check.js';
 import { schemaField } from './schema_form.js';
 import { visible } from './visible_text.js';
 
-// Returns `{ element, read, write, check, showFaults, sentText }`.
+// Returns `{ element, read, write, check, isJson, showFaults, sentText }`. `isJson` says whether the
+// JSON is valid, so that what `read` returns is what is shown.
 export function argumentsEditor(schema, { onChange = () => {}, value = {}, hasJson = true } = {}) {
   const field = schemaField(schema, { onChange: fromForm });
   const id = uniqueId('json');
@@ -110,5 +111,5 @@ export function argumentsEditor(schema, { onChange = () => {}, value = {}, hasJs
   }
 
   write(value);
-  return { element, read: () => current, write, check, showFaults, focusFaults: () => summary.focus(), sentText: () => JSON.stringify(current) };
+  return { element, read: () => current, write, check, isJson: () => isJsonValid, showFaults, focusFaults: () => summary.focus(), sentText: () => JSON.stringify(current) };
 }

@@ -41,7 +41,8 @@ export function showShell(app) {
     h('nav', { 'aria-label': 'Views' }, h('ul', {}, links.map((it) => h('li', {}, it)))),
     h('div', { class: 'sidebar-foot' }, connection,
       h('div', { class: 'foot-buttons' }, bellButton, themeButton, iconButton('keyboard', 'Keyboard shortcuts', () => help.showModal()), iconButton('leave', 'Sign out', signOut))));
-  replaceChildren(app, h('a', { class: 'skip', href: '#main', onclick: (event) => { event.preventDefault(); main.focus(); } }, 'Skip to the content'), aside, main, help);
+  const banner = h('div', { class: 'banner', role: 'alert', hidden: true }, h('span', {}, 'This browser is signed out, or the server was started again. Open a new link to go on.'), h('button', { type: 'button', class: 'button small', onclick: () => location.reload() }, 'How to sign in'));
+  replaceChildren(app, h('a', { class: 'skip', href: '#main', onclick: (event) => { event.preventDefault(); main.focus(); } }, 'Skip to the content'), aside, main, help, banner);
   setTheme(sessionStorage.getItem('console-theme') ?? 'auto', themeButton);
 
   let close;
@@ -69,6 +70,7 @@ export function showShell(app) {
   const update = () => {
     connection.dataset.status = state.connection;
     replaceChildren(connection, h('span', { class: 'dot' }), CONNECTIONS[state.connection]);
+    banner.hidden = state.connection !== 'signed-out';
     const count = state.approvals.length + state.questions.length;
     const badge = links[0].querySelector('.count');
     badge.textContent = count || '';
