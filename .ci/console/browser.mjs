@@ -177,6 +177,44 @@ const steps = {
     await page.waitForSelector('nav .count:has-text("1")');
   },
 
+  async 'alternatives, choices and other results are shown'() {
+    const found = await page.evaluate(async () => {
+      const { argumentsEditor } = await import('/console/arguments_editor.js');
+      const { resultParts } = await import('/console/result_view.js');
+      const schema = {
+        type: 'object',
+        required: ['shape', 'tags'],
+        properties: {
+          shape: { oneOf: [{ $ref: '#/$defs/circle' }, { type: 'object', required: ['kind', 'width'], properties: { kind: { const: 'square' }, width: { type: 'integer', minimum: 1 } } }] },
+          tags: { type: 'array', uniqueItems: true, items: { enum: ['a', 'b', 'c'] } },
+          note: { type: ['string', 'null'] },
+          colour: { oneOf: [{ const: 'r', title: 'Red' }, { const: 'b', title: 'Blue' }] },
+        },
+        $defs: { circle: { type: 'object', required: ['kind', 'radius'], properties: { kind: { const: 'circle' }, radius: { type: 'number', exclusiveMinimum: 0 } } } },
+      };
+      const value = { shape: { kind: 'square', width: 2 }, tags: ['b'], colour: 'b' };
+      const editor = argumentsEditor(schema, { value });
+      document.querySelector('main').append(editor.element);
+      const before = { isRight: editor.check(), value: editor.read() };
+      const select = editor.element.querySelector('select.alternative');
+      select.value = '0';
+      select.dispatchEvent(new Event('change'));
+      const radius = editor.element.querySelector('[data-pointer="/shape/radius"]');
+      radius.value = '0';
+      radius.dispatchEvent(new Event('input', { bubbles: true }));
+      editor.check();
+      const after = { value: editor.read(), fault: editor.element.querySelector('.field-error.of-field')?.textContent, colour: editor.element.querySelector('[data-pointer="/colour"]')?.selectedOptions[0].textContent };
+      editor.element.remove();
+      const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+      const parts = resultParts({ text: 'x', structured: [{ a: 1, b: 'two' }], attachments: [{ mime: 'image/png', base64: dot }, { mime: 'image/svg+xml', base64: btoa('<svg onload="alert(1)"/>') }] });
+      const count = (selector) => parts.reduce((sum, it) => sum + it.element.querySelectorAll(selector).length, 0);
+      return { before, after, titles: parts.map((it) => it.title), images: count('img'), svg: count('svg'), cells: count('td') };
+    });
+    assert.deepEqual(found.before, { isRight: true, value: { shape: { kind: 'square', width: 2 }, tags: ['b'], colour: 'b' } });
+    assert.deepEqual(found.after, { value: { shape: { kind: 'circle', radius: 0 }, tags: ['b'], colour: 'b' }, fault: 'must be more than 0', colour: 'Blue' });
+    assert.deepEqual([found.titles.slice(0, 3), found.images, found.svg, found.cells], [['Attachments', 'Data', 'Text for the model'], 1, 0, 2]);
+  },
+
   async 'an edit is approved after its diff'() {
     await page.click('text=Decide in the inbox');
     await page.waitForSelector('.approval[data-status=open]');

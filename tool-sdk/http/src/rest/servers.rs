@@ -26,7 +26,17 @@ struct ServerBody {
     #[serde(flatten)]
     status: ServerStatus,
     /// The tools as the server describes them now.
-    definitions: Vec<ToolText>,
+    definitions: Vec<ToolDefinitionBody>,
+}
+
+/// A tool as its server describes it now.
+#[derive(Debug, Serialize)]
+struct ToolDefinitionBody {
+    #[serde(flatten)]
+    definition: ToolText,
+    /// A unified diff from the pinned definition, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<String>,
 }
 
 /// The description of a tool as readable text.
@@ -46,8 +56,13 @@ pub(super) async fn list_servers(
         return Json(ServerList { servers: Vec::new() });
     };
     let body = |status: ServerStatus| {
+        let mut differences = manager.pin_differences(&status.name);
         let texts = manager.pin_texts(&status.name).into_iter();
-        let definitions = texts.map(|(tool, text)| ToolText { tool, text }).collect();
+        let definition = |(tool, text)| ToolDefinitionBody {
+            difference: differences.remove(&tool),
+            definition: ToolText { tool, text },
+        };
+        let definitions = texts.map(definition).collect();
         ServerBody { status, definitions }
     };
     Json(ServerList { servers: manager.statuses().into_iter().map(body).collect() })

@@ -781,6 +781,13 @@ impl ServerConnection {
             .collect()
     }
 
+    /// Returns the difference of each tool to its pinned definition, where there is one.
+    pub(super) fn pin_differences(&self) -> BTreeMap<String, String> {
+        let tools = self.lock_state().tools.clone();
+        let name = |tool: &ForeignTool| tool.definition().name.to_string();
+        tools.iter().filter_map(|it| Some((name(it), it.definition_difference()?))).collect()
+    }
+
     /// Pins the tools if `shown` is what the server says now; returns whether it is.
     pub(super) fn pin_reviewed(
         &self,

@@ -315,6 +315,14 @@ impl ServerManager {
         self.find_connection(server).map(|connection| connection.pin_texts()).unwrap_or_default()
     }
 
+    /// Returns how the tools of a server differ from their pinned definitions, as unified diffs; tools
+    /// without a difference are left out.
+    #[doc(hidden)]
+    pub fn pin_differences(&self, server: &str) -> BTreeMap<String, String> {
+        let found = self.find_connection(server);
+        found.map(|connection| connection.pin_differences()).unwrap_or_default()
+    }
+
     /// Like [`trust`](Self::trust_tools), but only if `shown` is what the server says now; returns whether
     /// it is.
     #[doc(hidden)]

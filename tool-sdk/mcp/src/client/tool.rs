@@ -198,6 +198,15 @@ impl ForeignTool {
         self.0.snapshot.to_text()
     }
 
+    /// Returns a unified diff from the definition that the host pinned to this one; `None` if they
+    /// are the same.
+    pub(super) fn definition_difference(&self) -> Option<String> {
+        let Inner { server, remote_name, snapshot, .. } = &*self.0;
+        let difference =
+            server.pins().diff_since_pinned(None, (server.name(), remote_name), snapshot);
+        difference.map(|it| it.diff)
+    }
+
     /// Whether the revision is current. Another process may have recorded a change since the listing.
     fn is_current(&self) -> bool {
         let Inner { definition, server, remote_name, snapshot, .. } = &*self.0;

@@ -2,6 +2,7 @@
 
 import { getJson, postJson } from './api.js';
 import { button, emptyState, h, replaceChildren } from './dom.js';
+import { diffView } from './diff.js';
 import { showError } from './rows.js';
 import { visibleNodes } from './visible_text.js';
 
@@ -32,6 +33,7 @@ export function showServers(main) {
     };
     const status = !server.enabled ? ['off', 'Disabled', ''] : server.connected ? ['live', 'Connected', 'good'] : ['failed', 'Not connected', 'bad'];
     const reach = server.reach ?? {};
+    const changed = server.definitions.filter((it) => it.difference !== undefined);
     return h('section', { class: 'card server', data: { server: server.name, status: status[0] } },
       h('div', { class: 'card-head' }, h('div', {}, h('h2', { class: 'card-title' }, visibleNodes(server.name)), h('p', { class: 'mono muted' }, visibleNodes(reach.url ?? [reach.command, ...(reach.args ?? [])].filter(Boolean).join(' ')))),
         h('span', { class: `badge ${status[2]}` }, status[1])),
@@ -39,9 +41,11 @@ export function showServers(main) {
       server.last_error && h('p', { class: 'alert' }, visibleNodes(server.last_error)),
       server.warnings.length > 0 && h('div', { class: 'alert warning' }, h('p', { class: 'strong' }, 'Look at these before you trust the server'), h('ul', {}, server.warnings.map((it) => h('li', {}, visibleNodes(it))))),
       h('details', { class: 'more' }, h('summary', {}, `${server.tools.length} tools`), h('ul', { class: 'chips' }, server.tools.map((it) => h('li', {}, h('a', { class: 'mono', href: `#/tools/${encodeURIComponent(it)}` }, visibleNodes(it)))))),
-      server.definitions.length > 0 && h('details', { class: 'more' }, h('summary', {}, 'Definitions as the server tells them now'),
-        server.definitions.map((it) => h('div', { class: 'definition' }, h('h3', { class: 'mono' }, visibleNodes(it.tool)), h('pre', { class: 'text', tabindex: 0 }, visibleNodes(it.text)))),
-        h('div', { class: 'button-row' }, button('Pin all as they are', () => act('pins', { definitions: server.definitions }), { kind: 'small' }), h('span', { class: 'muted' }, 'A later change needs a new review.'))),
+      changed.length > 0 && h('details', { class: 'more', open: true }, h('summary', {}, `${changed.length} not pinned as they are now`),
+        changed.map((it) => h('div', { class: 'definition' }, diffView(it.difference, { path: it.tool }))),
+        h('div', { class: 'button-row' }, button('Pin all as they are', () => act('pins', { definitions: server.definitions.map(({ tool, text }) => ({ tool, text })) }), { kind: 'small' }), h('span', { class: 'muted' }, 'A later change needs a new review.'))),
+      server.definitions.length > 0 && h('details', { class: 'more' }, h('summary', {}, 'All definitions as the server tells them now'),
+        server.definitions.map((it) => h('div', { class: 'definition' }, h('h3', { class: 'mono' }, visibleNodes(it.tool)), h('pre', { class: 'text', tabindex: 0 }, visibleNodes(it.text))))),
       server.stderr && h('details', { class: 'more' }, h('summary', {}, 'What it wrote to standard error'), h('pre', { class: 'text', tabindex: 0 }, visibleNodes(server.stderr))),
       !server.connected && server.enabled && h('div', { class: 'button-row' }, button('Connect', () => act('connection', {}), { kind: 'small' })));
   }
