@@ -7,8 +7,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tool_sdk_net::{Url, WebRequest};
+use serde_json::{Map, Value, json};
+use tool_sdk_net::{Url, WebRequest, WebResponse};
 
 use super::discovery::DiscoveryClient;
 use super::error::{AuthorizationError, quote_foreign};
@@ -141,10 +141,13 @@ pub(super) async fn obtain_client(
         )));
     };
     let auth_method = ClientAuthMethod::choose_for_registration(metadata);
-    let body = registration_body(settings, auth_method, redirect_uri, scopes).to_string();
-    let response = http
-        .send(WebRequest::post_json(endpoint, body), "cannot register at the authorization server")
-        .await?;
+    let mut body = registration_body(settings, auth_method, redirect_uri, scopes);
+    let mut response = send_registration(http, &endpoint, &body).await?;
+    // Some servers allow a client only the scopes that it registers, others refuse those that belong
+    // to a resource.
+    if response.status() == 400 && body.remove("scope").is_some() {
+        response = send_registration(http, &endpoint, &body).await?;
+    }
     if !response.is_success() {
         let said: ErrorBody = serde_json::from_slice(response.body()).unwrap_or_default();
         let status = format!("the registration failed with HTTP {}", response.status());
@@ -159,14 +162,24 @@ pub(super) async fn obtain_client(
     registered.into_client(auth_method)
 }
 
+async fn send_registration(
+    http: &DiscoveryClient,
+    endpoint: &Url,
+    body: &Map<String, Value>,
+) -> Result<WebResponse, AuthorizationError> {
+    let body = Value::Object(body.clone()).to_string();
+    let request = WebRequest::post_json(endpoint.clone(), body);
+    http.send(request, "cannot register at the authorization server").await
+}
+
 /// Returns the metadata with which this program is registered.
 fn registration_body(
     settings: &OAuthSettings,
     auth_method: ClientAuthMethod,
     redirect_uri: &str,
     scopes: &[String],
-) -> Value {
-    let mut body = json!({
+) -> Map<String, Value> {
+    let body = json!({
         "client_name": settings.client_name.as_deref().unwrap_or(CLIENT_NAME),
         "redirect_uris": [redirect_uri],
         "grant_types": ["authorization_code", "refresh_token"],
@@ -175,8 +188,9 @@ fn registration_body(
         // Without it, a server of OpenID Connect refuses a redirect to this machine.
         "application_type": "native",
     });
+    let mut body = body.as_object().cloned().unwrap_or_default();
     if !scopes.is_empty() {
-        body["scope"] = scopes.join(" ").into();
+        body.insert("scope".to_owned(), scopes.join(" ").into());
     }
     body
 }

@@ -115,7 +115,7 @@ fn is_void_grant(response: &WebResponse) -> bool {
 }
 
 /// Revokes the tokens at the authorization server: the refresh token first, as it lives longer.
-/// Returns whether the server has a place to revoke them.
+/// Returns whether the server revoked one; some have no revocation, or none of access tokens.
 pub(super) async fn revoke_tokens(
     http: &DiscoveryClient,
     credentials: &ServerCredentials,
@@ -125,27 +125,35 @@ pub(super) async fn revoke_tokens(
         (credentials.refresh_token.as_deref(), "refresh_token"),
         (credentials.access_token.as_deref(), "access_token"),
     ];
+    let mut is_revoked = false;
     for (token, hint) in tokens {
         if let Some(token) = token {
-            revoke_token(http, credentials, &endpoint, (token, hint)).await?;
+            is_revoked |= revoke_token(http, credentials, &endpoint, (token, hint)).await?;
         }
     }
-    Ok(true)
+    Ok(is_revoked)
 }
 
+/// Revokes a token; returns whether the server revokes tokens of this type.
 async fn revoke_token(
     http: &DiscoveryClient,
     credentials: &ServerCredentials,
     endpoint: &Url,
     (token, hint): (&str, &str),
-) -> Result<(), AuthorizationError> {
+) -> Result<bool, AuthorizationError> {
     let form = [("token", token), ("token_type_hint", hint)];
     let request = credentials.client.authenticated_form(endpoint.clone(), &form);
     let response = http.send(request, "cannot revoke the token").await?;
-    match response.is_success() {
-        true => Ok(()),
-        false => {
-            Err(refusal(&format!("the revocation failed with HTTP {}", response.status()), ""))
+    if response.is_success() {
+        return Ok(true);
+    }
+    let said: ErrorBody = serde_json::from_slice(response.body()).unwrap_or_default();
+    match said.error.as_deref() {
+        // Such as a JSON Web Token, which ends by itself.
+        Some("unsupported_token_type") => Ok(false),
+        error => {
+            let status = format!("the revocation failed with HTTP {}", response.status());
+            Err(refusal(error.unwrap_or(&status), &said.error_description))
         }
     }
 }

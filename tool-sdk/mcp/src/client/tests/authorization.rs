@@ -38,6 +38,8 @@ struct LoginQuirks {
     /// The scope that calls need.
     call_scope: Option<&'static str>,
     refuses_refresh: bool,
+    refuses_registered_scopes: bool,
+    keeps_access_tokens: bool,
     has_no_pkce: bool,
 }
 
@@ -117,15 +119,23 @@ impl LoginServer {
             }
             "/.well-known/oauth-authorization-server" => json_response(200, &self.metadata()),
             "/register" => {
-                let body = serde_json::from_slice(body).unwrap();
-                self.lock().registrations.push(body);
+                let body: Value = serde_json::from_slice(body).unwrap();
+                let mut state = self.lock();
+                if state.quirks.refuses_registered_scopes && body.get("scope").is_some() {
+                    return json_response(400, &json!({ "error": "invalid_client_metadata" }));
+                }
+                state.registrations.push(body);
                 json_response(201, &json!({ "client_id": "client-1" }))
             }
             "/authorize" => self.answer_authorization(parse_form(query)),
             "/token" => self.answer_token(parse_form(&String::from_utf8_lossy(body))),
             "/revoke" => {
                 let form = parse_form(&String::from_utf8_lossy(body));
-                self.lock().revocations.push(form);
+                let mut state = self.lock();
+                if state.quirks.keeps_access_tokens && form["token_type_hint"] == "access_token" {
+                    return json_response(400, &json!({ "error": "unsupported_token_type" }));
+                }
+                state.revocations.push(form);
                 json_response(200, &json!({}))
             }
             _ => json_response(404, &json!({})),
@@ -415,6 +425,25 @@ async fn logout_revokes_both_tokens() {
     assert_eq!(authorization(&setting), None);
     assert_eq!(setting.servers.log_out("s").await.unwrap(), LogoutOutcome::NotLoggedIn);
     assert!(setting.servers.connect("s").await.unwrap_err().needs_authorization);
+}
+
+#[tokio::test]
+async fn registers_without_scopes_where_they_are_refused() {
+    let quirks = LoginQuirks { refuses_registered_scopes: true, ..LoginQuirks::default() };
+    let server = LoginServer::start(quirks).await;
+    logged_in(&server).await;
+    assert_eq!(server.lock().registrations.len(), 1);
+    assert_eq!(server.lock().authorizations[0]["scope"], "read offline_access");
+}
+
+// JSON Web Tokens cannot be revoked.
+#[tokio::test]
+async fn logout_revokes_the_refresh_token_where_access_tokens_stay_valid() {
+    let quirks = LoginQuirks { keeps_access_tokens: true, ..LoginQuirks::default() };
+    let server = LoginServer::start(quirks).await;
+    let setting = logged_in(&server).await;
+    assert_eq!(setting.servers.log_out("s").await.unwrap(), LogoutOutcome::Revoked);
+    assert_eq!(server.lock().revocations.len(), 1);
 }
 
 // MC8: redirects of others do not end a login, and do not succeed.
