@@ -30,6 +30,9 @@
 //! | [`skill`](fn@skills::skill), [`skill_list`](fn@skills::skill_list) | `skills` | load and list instructions for kinds of tasks |
 //! | [`skill_create`](fn@skills::skill_create), [`skill_update`](fn@skills::skill_update), [`skill_install`](fn@skills::skill_install), [`skill_remove`](fn@skills::skill_remove) | `skills` | write, change, install and remove such instructions |
 //! | [`plugin_manager`](fn@plugins::plugin_manager) | `plugins` | lists, installs, enables and removes plugins |
+//! | [`notify_self`](fn@reactions::notify_self), [`inject_context`](fn@reactions::inject_context), [`modify_prompt`](fn@reactions::modify_prompt) | `reactions` | actions of rules: a message, context or a section of the prompt for the agent |
+//! | [`log`](fn@reactions::log), [`set_state`](fn@reactions::set_state), [`emit_event`](fn@reactions::emit_event) | `reactions` | actions of rules: a line in the log, a value that rules remember, an event |
+//! | [`reaction_list`](fn@reactions::reaction_list), [`reaction_check`](fn@reactions::reaction_check) | `reactions` | list and check the rules |
 //! | [`mutation_begin`](fn@ledger::mutation_begin), [`mutation_record`](fn@ledger::mutation_record), [`mutation_status`](fn@ledger::mutation_status) | `ledger` | record changes outside of the workspace, and block those that repeat |
 //! | [`web_fetch`](fn@web::web_fetch), [`web_search`](fn@web::web_search) | `web` | read pages of the web, and find them |
 //! | [`deep_research`](fn@research::deep_research) | `research` | researches a question with several agents |
@@ -81,6 +84,8 @@ pub mod plan;
 pub mod plugins;
 #[cfg(feature = "questions")]
 pub mod questions;
+#[cfg(feature = "reactions")]
+pub mod reactions;
 #[cfg(feature = "research")]
 pub mod research;
 #[cfg(feature = "screen")]

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use tool_sdk::cli::App;
+use tool_sdk::cli::{App, ConversationTask};
 use tool_sdk::{Call, Icon, Plugin, Session, tools};
 use tool_std::plugins::EnabledPlugins;
+use tool_std::reactions::{ReactionEngine, ReactionRules};
 use tool_std::research::{deep_research, researcher};
 use tool_std::screen::{desktop, terminal};
 use tool_std::skills::SkillProvider;
@@ -48,6 +49,25 @@ fn main() -> ExitCode {
             let EnabledPlugins { plugins, problems, .. } = EnabledPlugins::find(folders, roots);
             let plugins = plugins.into_iter().map(|plugin| Ok(Arc::new(plugin) as Arc<dyn Plugin>));
             plugins.chain(problems.into_iter().map(Err)).collect()
+        })
+        .with_tool_commands(
+            "reactions",
+            "List and check the rules that react to events",
+            [("list", "reaction_list"), ("check", "reaction_check")],
+        )
+        .with_conversation_task(|pipeline, session, ending| {
+            let rules = ReactionRules::find(session);
+            let warnings = rules.warnings();
+            if rules.is_empty() && warnings.is_empty() {
+                return None;
+            }
+            let engine = ReactionEngine::start(pipeline, session, &rules);
+            let progress = engine.progress();
+            let task = ConversationTask::new(engine.run(ending.clone())).with_warnings(warnings);
+            Some(task.with_settling(move || {
+                let progress = progress.clone();
+                async move { progress.wait_until_processed().await }
+            }))
         })
         .with_stdio_server(|server, pipeline, session| {
             let pipeline = pipeline.clone();

@@ -13,6 +13,7 @@ use std::sync::{Arc, LazyLock};
 use futures_util::FutureExt as _;
 use http_stub::{HttpStub, StubReply};
 use serde_json::{Value, json};
+use tool_sdk::agent::{PromptSections, SteeringQueue};
 use tool_sdk::mcp::{ServerCommand, ServerConfig, ServerManager};
 use tool_sdk::net::{GuardedClient, WebSettings};
 use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
@@ -99,6 +100,14 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("mutation_begin", json!({ "action": "sweep" })),
         ("mutation_record", json!({ "transaction_id": "m0", "phase": "applied" })),
         ("mutation_status", json!({})),
+        ("modify_prompt", json!({ "section": "s", "text": "Be brief." })),
+        ("notify_self", json!({ "message": "m" })),
+        ("inject_context", json!({ "text": "m" })),
+        ("log", json!({ "message": "m" })),
+        ("set_state", json!({ "key": "k", "value": 1 })),
+        ("emit_event", json!({ "kind": "k" })),
+        ("reaction_list", json!({})),
+        ("reaction_check", json!({})),
         ("plan_enter", json!({ "plan": "1. read" })),
         ("plan_exit", json!({})),
         ("plan_update", json!({ "plan": "1. read" })),
@@ -170,6 +179,8 @@ impl SweepHost {
             .with_service(memory_with_note())
             .with_service(program_folders)
             .with_service(GuardedClient::new(web_settings()))
+            .with_service(SteeringQueue::default())
+            .with_service(PromptSections::default())
             .with_service(SearchProviders::default().with_provider(EmptyProvider))
             .with_inquiry_handler(Arc::new(ScriptedAnswers::new([ElicitationOutcome::Declined])));
         let value = SecretValue::new("swept");

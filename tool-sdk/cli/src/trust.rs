@@ -1,4 +1,4 @@
-//! The command `trust`: the folders whose agents, skills and plugins count.
+//! The command `trust`: the folders whose agents, skills, plugins and reactions count.
 
 use std::path::{Path, PathBuf};
 
@@ -63,11 +63,12 @@ pub(super) fn build_command() -> Command {
     let remove = Command::new("remove").about("Trust a folder no more").arg(folder());
     args::with_globals(
         Command::new("trust")
-            .about("Let the agents, skills and plugins of a folder count")
+            .about("Let the agents, skills, plugins and reactions of a folder count")
             .long_about(
-                "Let the agents, skills and plugins of a folder count. Agents and skills are text that \
-                 a model reads and follows, so read them first. Plugins can be enabled then; that asks \
-                 for each of them. Trust allows no call: rules and approvals decide as before.",
+                "Let the agents, skills, plugins and reactions of a folder count. Agents, skills and \
+                 reactions are text that a model reads and follows, so read them first. Plugins can be \
+                 enabled then; that asks for each of them. Trust allows no call: rules and approvals \
+                 decide as before.",
             )
             .args_conflicts_with_subcommands(true)
             .arg(folder())
@@ -112,7 +113,7 @@ fn add(trusted: &TrustedFolders, folder: &Path, settings: &Settings, io: &mut Io
     }
     let brought = brought_files(folder);
     if brought.is_empty() {
-        io.print_stderr("the folder has no agents, skills and plugins now; later ones will count");
+        io.print_stderr("the folder brings nothing for models now; later things will count");
     } else {
         io.print_stderr("these count when the folder is trusted; a model follows their text:");
     }

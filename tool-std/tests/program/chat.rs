@@ -162,6 +162,53 @@ fn a_task_is_delegated_to_an_agent_of_the_project() {
     assert!(systems.filter(|it| it.contains("Fix it.")).count() >= 3);
 }
 
+// F163: a rule of the user reacts to a call, and its notification reaches the next request of the same
+// run; the section of the prompt is there as well.
+#[test]
+fn a_reaction_reaches_the_next_request() {
+    let chat = ChatFolder::new();
+    let config = chat.folder.path().join("config/tool-sdk");
+    std::fs::create_dir_all(&config).expect("a folder in it");
+    let rules = r#"
+        [[reaction]]
+        name = "notes"
+        on = "completed"
+        when = 'event.tool == "read_file" && event.display.category == "filesystem"'
+        actions = [
+            { tool = "modify_prompt", section = "notes", text = "Notes are holy." },
+            { tool = "notify_self", message = "Leave it, ${event.tool} is enough." },
+        ]
+    "#;
+    std::fs::write(config.join("reactions.toml"), rules).expect("a file in it");
+    let run = || {
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .env("TOOL_SDK_CONFIG", "/dev/null")
+            .env("XDG_CONFIG_HOME", chat.folder.path().join("config"))
+            .arg("--state-dir")
+            .arg(chat.folder.path().join("state"))
+            .args(["chat", "--model", "openai-chat/test-1", "--model-url", &chat.model.url()])
+            .args(["--print", PROMPT])
+            .env("OPENAI_API_KEY", "k-1")
+            .current_dir(chat.folder.path().join("work"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs")
+    };
+    let output = run();
+    assert_eq!(out(&output), "Hello\n", "{output:?}");
+    let requests = chat.model.0.requests();
+    let messages = requests[1].message["messages"].as_array().expect("a list");
+    let last = messages.last().expect("there are messages");
+    let told = "<notification>\nLeave it, read_file is enough.\n</notification>";
+    assert_eq!((&last["role"], &last["content"]), (&json!("user"), &json!(told)));
+    let system = |at: usize| requests[at].message["messages"][0]["content"].to_string();
+    assert!(!system(0).contains("holy") && system(1).contains("Notes are holy."));
+
+    std::fs::write(config.join("reactions.toml"), "[[reaction]]\n").expect("a file in it");
+    let warned = err(&run());
+    assert!(warned.contains("warning: ") && warned.contains("reactions.toml:1:"), "{warned}");
+}
+
 // Without a user who can be asked, a change is denied, and the model reads why.
 #[test]
 fn a_change_needs_an_approval() {

@@ -88,7 +88,8 @@ impl ToolChecks {
             check_schema(definition, &mut found);
             check_display(definition, &mut found);
             check_examples(&**tool, &mut found);
-            for &dialect in &self.dialects {
+            // A tool that is hidden from models is sent to no provider.
+            for &dialect in self.dialects.iter().filter(|_| !definition.flags.hidden) {
                 let lints = provider::lint(definition, dialect);
                 found.extend(lints.into_iter().map(|finding| format!("{dialect}: {finding}")));
             }
