@@ -35,6 +35,9 @@
 //! | [`reaction_list`](fn@reactions::reaction_list), [`reaction_check`](fn@reactions::reaction_check) | `reactions` | list and check the rules |
 //! | [`mutation_begin`](fn@ledger::mutation_begin), [`mutation_record`](fn@ledger::mutation_record), [`mutation_status`](fn@ledger::mutation_status) | `ledger` | record changes outside of the workspace, and block those that repeat |
 //! | [`web_fetch`](fn@web::web_fetch), [`web_search`](fn@web::web_search) | `web` | read pages of the web, and find them |
+//! | [`github_list_issues`](fn@github::github_list_issues), [`github_read_issue`](fn@github::github_read_issue), [`github_list_pull_requests`](fn@github::github_list_pull_requests), [`github_read_pull_request`](fn@github::github_read_pull_request) | `github` | list and read issues and pull requests on GitHub |
+//! | [`github_read_file`](fn@github::github_read_file), [`github_search`](fn@github::github_search) | `github` | read files, and search code and issues |
+//! | [`github_create_issue`](fn@github::github_create_issue), [`github_comment`](fn@github::github_comment) | `github` | write issues and comments |
 //! | [`deep_research`](fn@research::deep_research) | `research` | researches a question with several agents |
 //! | [`terminal`](fn@screen::terminal), [`desktop`](fn@screen::desktop) | `screen` | start, show and end a terminal or a desktop that the user watches |
 //!
@@ -68,6 +71,8 @@ pub mod exec;
 mod form_outcome;
 #[cfg(feature = "fs")]
 pub mod fs;
+#[cfg(feature = "github")]
+pub mod github;
 #[cfg(feature = "ledger")]
 pub mod ledger;
 #[cfg(feature = "mcp")]

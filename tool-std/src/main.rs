@@ -91,6 +91,10 @@ fn main() -> ExitCode {
             true => tools.without(["deep_research", "web_search"]),
             false => tools,
         })
+        .with_web_toolset(|tools, web| match web.github.is_off() {
+            true => tools.without(tool_std::github::TOOL_NAMES),
+            false => tools,
+        })
         .main()
 }
 

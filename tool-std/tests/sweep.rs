@@ -52,6 +52,14 @@ static PAGE: LazyLock<HttpStub> = LazyLock::new(|| {
     })
 });
 
+/// A server that answers every request of the API of GitHub with an empty object.
+static GITHUB: LazyLock<HttpStub> = LazyLock::new(|| {
+    HttpStub::start(|_| {
+        let head = "200 OK\r\nContent-Type: application/json\r\nContent-Length: 2";
+        StubReply::Raw(format!("{head}\r\nConnection: close\r\n\r\n{{}}"))
+    })
+});
+
 /// A provider of web search without results.
 struct EmptyProvider;
 
@@ -69,6 +77,7 @@ impl SearchProvider for EmptyProvider {
 fn web_settings() -> WebSettings {
     let mut settings = WebSettings::default();
     settings.urls.named_hosts.push("127.0.0.1".parse().unwrap());
+    settings.github = GITHUB.url().parse().unwrap();
     settings
 }
 
@@ -100,6 +109,14 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
         ("mutation_begin", json!({ "action": "sweep" })),
         ("mutation_record", json!({ "transaction_id": "m0", "phase": "applied" })),
         ("mutation_status", json!({})),
+        ("github_comment", json!({ "repo": "o/r", "number": 1, "body": "text" })),
+        ("github_create_issue", json!({ "repo": "o/r", "title": "text" })),
+        ("github_list_issues", json!({ "repo": "o/r" })),
+        ("github_list_pull_requests", json!({ "repo": "o/r" })),
+        ("github_read_file", json!({ "repo": "o/r", "path": "a.rs" })),
+        ("github_read_issue", json!({ "repo": "o/r", "number": 1 })),
+        ("github_read_pull_request", json!({ "repo": "o/r", "number": 1 })),
+        ("github_search", json!({ "query": "text" })),
         ("modify_prompt", json!({ "section": "s", "text": "Be brief." })),
         ("notify_self", json!({ "message": "m" })),
         ("inject_context", json!({ "text": "m" })),
@@ -185,6 +202,8 @@ impl SweepHost {
             .with_inquiry_handler(Arc::new(ScriptedAnswers::new([ElicitationOutcome::Declined])));
         let value = SecretValue::new("swept");
         session.secrets().set_for_session(&session, "SWEPT", value, false).unwrap();
+        let token = SecretValue::new("token-of-github");
+        session.secrets().set_for_session(&session, "GITHUB_TOKEN", token, true).unwrap();
         let process = start_process(&session, folder.path());
         Self { pipeline, session, process, _folders: [folder, state] }
     }

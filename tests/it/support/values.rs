@@ -83,11 +83,16 @@ fn text(schema: &Value, dice: &mut Dice) -> Value {
     let length = usize::try_from(min).unwrap_or(0)
         + dice.roll(usize::try_from(max - min).unwrap_or(0).min(20) + 1);
     let letters: Vec<char> = match schema.get("pattern") {
-        // The samples' patterns take any run of lower case letters.
+        // The patterns take any run of lower case letters, or two with a slash between them.
         Some(_) => "abcxyz".chars().collect(),
         None => "aä\"\\\n😀 z".chars().collect(),
     };
-    Value::String((0..length).map(|_| *dice.pick(&letters)).collect())
+    let mut text: Vec<char> = (0..length).map(|_| *dice.pick(&letters)).collect();
+    let pattern = schema.get("pattern").and_then(Value::as_str).unwrap_or_default();
+    if pattern.contains('/') && length > 2 {
+        text[length / 2] = '/';
+    }
+    Value::String(text.into_iter().collect())
 }
 
 fn array(schema: &Value, root: &Value, dice: &mut Dice, depth: usize) -> Value {

@@ -108,6 +108,7 @@ pub(super) const RESERVED: &[&str] = &[
     "web-robots",
     "web-search",
     "web-search-model",
+    "web-github",
     "web-timeout",
     "web-user-agent",
     "yes",

@@ -18,6 +18,8 @@ mod body;
 #[cfg(feature = "client")]
 mod fetch_error;
 #[cfg(feature = "client")]
+mod github_setting;
+#[cfg(feature = "client")]
 mod guarded_client;
 mod host_pattern;
 #[cfg(feature = "client")]
@@ -37,6 +39,8 @@ pub use url::Url;
 pub use self::address::is_public_address;
 #[cfg(feature = "client")]
 pub use self::fetch_error::FetchError;
+#[cfg(feature = "client")]
+pub use self::github_setting::{GithubSetting, InvalidGithubSetting};
 #[cfg(feature = "client")]
 pub use self::guarded_client::{
     FetchOutcome, GuardedClient, RedirectDecision, RedirectHop, RedirectJudge, WebRequest,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::{UrlPolicy, has_credentials, is_loopback_url};
+use crate::{GithubSetting, UrlPolicy, has_credentials, is_loopback_url};
 
 /// The user's settings for tools on the web.
 ///
@@ -41,6 +41,8 @@ pub struct WebSettings {
     pub search: Vec<SearchProviderSetting>,
     /// The model that a provider which is a model uses; `openai/gpt-5-mini` by default.
     pub search_model: String,
+    /// Whether tools for GitHub are offered, and where its API is; off by default.
+    pub github: GithubSetting,
 }
 
 impl Default for WebSettings {
@@ -53,6 +55,7 @@ impl Default for WebSettings {
             cache_time: Duration::from_mins(15),
             search: Vec::new(),
             search_model: "openai/gpt-5-mini".to_owned(),
+            github: GithubSetting::default(),
         }
     }
 }

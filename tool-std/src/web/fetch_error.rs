@@ -4,7 +4,7 @@ use tool_sdk::ToolError;
 use tool_sdk::net::FetchError;
 
 /// Returns the error with what the model can do.
-pub(super) fn to_tool_error(error: FetchError) -> ToolError {
+pub(crate) fn to_tool_error(error: FetchError) -> ToolError {
     let message = error.to_string();
     let told = match &error {
         FetchError::Refused(refused) => ToolError::invalid_args(message).hint(refused.hint()),
@@ -28,7 +28,7 @@ pub(super) fn to_tool_error(error: FetchError) -> ToolError {
 }
 
 /// Returns the error for a response that is no success.
-pub(super) fn status_error(status: u16, url: &str) -> ToolError {
+pub(crate) fn status_error(status: u16, url: &str) -> ToolError {
     let message = format!("`{url}` answers with HTTP {status}");
     match status {
         404 | 410 => ToolError::not_found(message).hint("check the URL, or search for the page"),

@@ -6,7 +6,7 @@
 //! came from.
 
 mod charset;
-mod fetch_error;
+pub(crate) mod fetch_error;
 mod fetch_tool;
 mod github_pages;
 mod html;
@@ -16,7 +16,7 @@ mod redirects;
 mod robots;
 mod search;
 #[cfg(test)]
-mod test_server;
+pub(crate) mod test_server;
 mod url_resource;
 
 pub use self::fetch_tool::web_fetch;

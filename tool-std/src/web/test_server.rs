@@ -10,12 +10,12 @@ use tool_sdk::net::{GuardedClient, WebSettings};
 type Answer = dyn Fn(&str, &str) -> Vec<u8> + Send + Sync;
 
 /// Answers one request per connection.
-pub(super) struct TestServer {
-    pub(super) port: u16,
+pub(crate) struct TestServer {
+    pub(crate) port: u16,
 }
 
 impl TestServer {
-    pub(super) async fn start(
+    pub(crate) async fn start(
         answer: impl Fn(&str, &str) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -29,7 +29,7 @@ impl TestServer {
         Self { port }
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 }
@@ -54,7 +54,7 @@ fn is_complete(request: &str) -> bool {
 }
 
 /// Returns a response with this status, content type and body.
-pub(super) fn reply(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn reply(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let head = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\
@@ -64,13 +64,13 @@ pub(super) fn reply(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> 
     [head.as_bytes(), body].concat()
 }
 
-pub(super) fn redirect(to: &str) -> Vec<u8> {
+pub(crate) fn redirect(to: &str) -> Vec<u8> {
     format!("HTTP/1.1 302 X\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         .into_bytes()
 }
 
 /// Returns a client that reaches these hosts on this machine.
-pub(super) fn local_client(hosts: &[&str]) -> GuardedClient {
+pub(crate) fn local_client(hosts: &[&str]) -> GuardedClient {
     let mut settings = WebSettings::default();
     settings.urls.named_hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
     GuardedClient::new(settings)

@@ -11,6 +11,7 @@
 //! | `--web-user-agent` | `TOOL_SDK_WEB_USER_AGENT` | `web.user_agent` | tool-sdk/VERSION |
 //! | `--web-search` | `TOOL_SDK_WEB_SEARCH` | `web.search` | – |
 //! | `--web-search-model` | `TOOL_SDK_WEB_SEARCH_MODEL` | `web.search_model` | openai/gpt-5-mini |
+//! | `--web-github` | `TOOL_SDK_WEB_GITHUB` | `web.github` | off |
 //!
 //! **Invariant:** a host or a provider that cannot be parsed ends the command.
 
@@ -20,7 +21,7 @@ use std::str::FromStr;
 
 use clap::{Arg, ArgAction, value_parser};
 use serde::Deserialize;
-use tool_sdk_net::{HostPattern, SearchProviderSetting, WebSettings};
+use tool_sdk_net::{GithubSetting, HostPattern, SearchProviderSetting, WebSettings};
 
 use super::TomlValue;
 use super::limits::{WrittenDuration, WrittenSwitch, resolve_count};
@@ -43,6 +44,16 @@ pub(super) struct FileWeb {
     #[serde(deserialize_with = "parse_items")]
     search: Option<Vec<SearchProviderSetting>>,
     search_model: Option<String>,
+    #[serde(deserialize_with = "parse_item")]
+    github: Option<GithubSetting>,
+}
+
+fn parse_item<'de, D, T>(from: D) -> std::result::Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    String::deserialize(from)?.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 fn parse_items<'de, D, T>(from: D) -> std::result::Result<Option<Vec<T>>, D::Error>
@@ -60,7 +71,7 @@ pub(super) fn parse_web(web: TomlValue<'_, '_>) -> FileWeb {
 }
 
 /// The options of this module: name, placeholder and help.
-const OPTIONS: [(&str, &str, &str); 9] = [
+const OPTIONS: [(&str, &str, &str); 10] = [
     (
         "web-hosts",
         "HOST",
@@ -106,6 +117,11 @@ const OPTIONS: [(&str, &str, &str); 9] = [
         "M",
         "The model with which openrouter searches [env: TOOL_SDK_WEB_SEARCH_MODEL] [default: openai/gpt-5-mini]",
     ),
+    (
+        "web-github",
+        "on|off|URL",
+        "Whether the tools for GitHub are offered, and the URL of the API of another server [env: TOOL_SDK_WEB_GITHUB] [default: off]",
+    ),
 ];
 
 /// Returns the options of tools on the web.
@@ -116,6 +132,7 @@ pub(crate) fn web_options() -> impl Iterator<Item = Arg> {
             "TIME" => arg.value_parser(value_parser!(WrittenDuration)),
             "N" => arg.value_parser(value_parser!(NonZeroUsize)),
             "on|off" => arg.value_parser(value_parser!(WrittenSwitch)),
+            "on|off|URL" => arg.value_parser(value_parser!(GithubSetting)),
             "HOST" | "PROVIDER" => arg.action(ArgAction::Append),
             _ => arg,
         }
@@ -158,6 +175,8 @@ pub(super) fn resolve_web(file: &FileWeb, from: SettingSources<'_, '_>) -> Resul
     web.search = search.unwrap_or_default();
     let model = text("web-search-model", "TOOL_SDK_WEB_SEARCH_MODEL", &file.search_model)?;
     web.search_model = model.unwrap_or(web.search_model);
+    let github = from.option_or_variable::<GithubSetting>("web-github", "TOOL_SDK_WEB_GITHUB")?;
+    web.github = github.or(file.github.clone()).unwrap_or_default();
     Ok(web)
 }
 
