@@ -11,7 +11,7 @@ use super::{App, Io, args, style};
 
 impl App {
     /// Returns the agents that there are: built in, of the program, of the user's files and
-    /// configuration, and of the first root, if the user trusts it.
+    /// configuration, of the first root, if the user trusts it, and of plugins.
     pub(super) fn agent_catalog(&self, settings: &Settings) -> AgentCatalog {
         let own =
             self.agents.iter().cloned().fold(AgentCatalog::built_in(), AgentCatalog::with_agent);
@@ -23,8 +23,11 @@ impl App {
             .map(|profile| AgentDefinition::new(profile.clone(), "An agent of the configuration"));
         let catalog = configured.fold(of_user, AgentCatalog::with_agent);
         let trusted_project = settings.roots.first().filter(|_| settings.is_project_trusted());
-        catalog
-            .with_folders(&AgentFolders { home: None, trusted_project: trusted_project.cloned() })
+        let catalog = catalog
+            .with_folders(&AgentFolders { home: None, trusted_project: trusted_project.cloned() });
+        let plugins = self.found_plugins(settings);
+        let folders = plugins.iter().flat_map(|scope| scope.agent_folders());
+        folders.fold(catalog, |catalog, folder| catalog.with_plugin_folder(folder))
     }
 }
 

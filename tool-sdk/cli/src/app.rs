@@ -476,7 +476,7 @@ impl App {
             }
             _ => {}
         }
-        let settings = &Settings::load(&args::option_levels(matches), io)?;
+        let settings = &self.load_settings(&args::option_levels(matches), io)?;
         match matches.subcommand() {
             Some(("list", sub)) => {
                 list::run(self.listed_toolset(settings, ServerScope::All, sub, io)?, sub, io)
@@ -526,6 +526,19 @@ impl App {
                 }
             }
         }
+    }
+
+    /// Loads the settings, with the MCP servers of plugins.
+    pub(super) fn load_settings(
+        &self,
+        levels: &[&ArgMatches],
+        io: &Io<'_>,
+    ) -> exit::Result<Settings> {
+        #[cfg_attr(not(feature = "mcp"), expect(unused_mut, reason = "there are no servers"))]
+        let mut settings = Settings::load(levels, io)?;
+        #[cfg(feature = "mcp")]
+        self.add_plugin_servers(&mut settings);
+        Ok(settings)
     }
 
     /// Returns the definitions of `--tools FILE`, or else the toolset, including the tools of

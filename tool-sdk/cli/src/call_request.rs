@@ -14,7 +14,6 @@ use super::args::{self, ToolVerb};
 use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result, USAGE};
 use super::mcp::{ConfiguredServers, ServerScope};
-use super::settings::Settings;
 use super::tool_args::ToolArgs;
 use super::{App, Io, flag, show};
 
@@ -85,7 +84,7 @@ impl<'m> CallRequest<'m> {
         let own = self.toolset_with_own_tool(&base);
         let parsed = own.map(|own| self.parse(program, &own, io)).transpose()?;
         let levels: Vec<_> = self.before.into_iter().chain(&self.after).collect();
-        let settings = Settings::load(&levels, io)?;
+        let settings = app.load_settings(&levels, io)?;
         let tools = app.configure_toolset(base, &settings)?;
         let need = ServerScope::Tool(self.name);
         let (servers, parsed) = match parsed {

@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tool_sdk_core::{Plugin, ProgramFolders, Toolset};
+#[cfg(any(feature = "agent", feature = "mcp"))]
+use tool_sdk_core::{PluginScope, Registry};
 
+#[cfg(feature = "mcp")]
+use super::mcp::ServerEntry;
 use super::settings::Settings;
 use super::{App, Io, style};
 
@@ -73,13 +77,45 @@ impl App {
                 tools.load_plugin(&*plugin).map(drop).map_err(|error| error.to_string())
             });
             if let Err(problem) = loaded {
-                let mut problems = self.plugin_problems.borrow_mut();
-                if !problems.contains(&problem) {
-                    problems.push(problem);
-                }
+                self.add_plugin_problem(problem);
             }
         }
         tools
+    }
+
+    /// Returns the plugins by themselves, beside no other tools.
+    #[cfg(any(feature = "agent", feature = "mcp"))]
+    pub(super) fn found_plugins(&self, settings: &Settings) -> Vec<Arc<PluginScope>> {
+        match self.plugin_sources.0.is_empty() {
+            true => Vec::new(),
+            false => self.load_plugins(Toolset::new(Registry::default()), settings).plugins(),
+        }
+    }
+
+    /// Adds the MCP servers of the plugins to those of the settings. Their processes run in the sandbox of
+    /// commands.
+    #[cfg(feature = "mcp")]
+    pub(super) fn add_plugin_servers(&self, settings: &mut Settings) {
+        for scope in self.found_plugins(settings) {
+            for (name, server) in scope.mcp_servers() {
+                let added = ServerEntry::for_plugin(name, server, &settings.sandbox)
+                    .and_then(|entry| add_server(&mut settings.servers, entry));
+                if let Err(why) = added {
+                    let id = scope.id();
+                    self.add_plugin_problem(format!(
+                        "the MCP server `{name}` of the plugin `{id}` of {} is not used: {why}",
+                        scope.place()
+                    ));
+                }
+            }
+        }
+    }
+
+    fn add_plugin_problem(&self, problem: String) {
+        let mut problems = self.plugin_problems.borrow_mut();
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
     }
 
     /// Warns about plugins that are not used, once.
@@ -88,5 +124,74 @@ impl App {
             io.print_stderr(style::sanitize_text(&format!("warning: {problem}")));
         }
         self.warned_problems.set(self.plugin_problems.borrow().len());
+    }
+}
+
+/// Adds a server, unless one of its name is configured.
+#[cfg(feature = "mcp")]
+fn add_server(servers: &mut Vec<ServerEntry>, entry: ServerEntry) -> Result<(), String> {
+    if servers.iter().any(|known| known.has_name_of(&entry)) {
+        return Err("a server of that name is in the configuration".to_owned());
+    }
+    servers.push(entry);
+    Ok(())
+}
+
+#[cfg(all(test, feature = "agent", feature = "mcp"))]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+    use tool_sdk_core::{PluginRegistrar, Rule, ToolError};
+
+    use super::*;
+    use crate::test_support::{TestCli, test_registry};
+
+    /// A plugin that brings a rule, an agent and two servers.
+    struct TestPlugin(PathBuf);
+
+    impl Plugin for TestPlugin {
+        fn id(&self) -> &str {
+            "kit"
+        }
+
+        fn register(&self, registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
+            registrar.set_place("/plugins/kit");
+            registrar.add_agent_folder(&self.0);
+            registrar.add_mcp_server("kit-wiki", json!({ "command": "true", "args": ["x"] }));
+            registrar.add_mcp_server("kit-odd", json!({ "command": "true", "shell": true }));
+            let rule: Rule = "deny echo(text: secret)".parse().map_err(ToolError::config)?;
+            registrar.add_rules([rule])
+        }
+    }
+
+    // F115: what a plugin brings is there for every command; what cannot be used is a warning.
+    #[test]
+    fn a_plugin_brings_rules_agents_and_servers() {
+        let cli = TestCli::default();
+        let folder = cli.folder.path().join("kit-agents");
+        fs::create_dir(&folder).unwrap();
+        for (name, text) in [("scout", "Scouts"), ("plan", "Another plan")] {
+            let text = format!("---\nname: {name}\ndescription: {text}\n---\nLook.\n");
+            fs::write(folder.join(format!("{name}.md")), text).unwrap();
+        }
+        let app = App::new(test_registry())
+            .with_plugin(TestPlugin(folder))
+            .with_plugin_source(|_, _| vec![Err("a plugin is broken".to_owned())]);
+        let call = |text: &str| {
+            let args = ["--yes", "call", "echo", "--text", text];
+            cli.run_app(&app, &args)
+        };
+        let (free, denied) = (call("free"), call("secret"));
+        assert_eq!((free.code, denied.code), (0, 3), "{} {}", free.err, denied.err);
+        assert_eq!(free.err.matches("a plugin is broken").count(), 1, "{}", free.err);
+        assert!(free.err.contains("`kit-odd` of the plugin `kit` of /plugins/kit"), "{}", free.err);
+
+        let listed = cli.run_app(&app, &["agents", "list"]);
+        assert!(listed.out.contains("scout    plugin    Scouts"), "{}", listed.out);
+        assert!(!listed.out.contains("Another plan"), "{}", listed.out);
+        assert!(listed.err.contains("plan.md has the name of"), "{}", listed.err);
+        let servers = cli.run_app(&app, &["mcp", "list"]);
+        assert!(servers.out.contains("kit-wiki"), "{} {}", servers.out, servers.err);
     }
 }

@@ -125,6 +125,8 @@ pub(super) struct ServerDeclaration {
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) url: Option<String>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
 }
 
 impl CommandToolEntry {
@@ -383,7 +385,10 @@ impl PluginManifest {
                 (Some(command), _) => format!("runs {command} {}", server.args.join(" ")),
                 (None, url) => format!("at {}", url.as_deref().unwrap_or_default()),
             };
-            lines.push(format!("MCP server `{name}` {}", reach.trim_end()));
+            let values = server.env.iter().chain(&server.headers);
+            let values: String =
+                values.map(|(name, value)| format!(", with {name}={value}")).collect();
+            lines.push(format!("MCP server `{name}` {}{values}", reach.trim_end()));
         }
         lines.extend(self.skill_folders.iter().map(|folder| format!("skills in `{folder}`")));
         lines.extend(self.agent_folders.iter().map(|folder| format!("agents in `{folder}`")));

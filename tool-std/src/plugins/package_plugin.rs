@@ -1,14 +1,16 @@
 //! A plugin in a folder, as the toolset loads it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use tool_sdk::{ExternalHooks, HookPriority, Plugin, PluginRegistrar, ProgramFolders, ToolError};
 
-use super::command_tool::{build_tool, plugin_env};
+use super::command_tool::{build_tool, expand_root, plugin_env};
 use super::library::{FoundPlugin, PluginPlaces, PluginStatus, read_package};
 use super::line_process::LineProcesses;
-use super::manifest::PluginManifest;
+use super::manifest::{PluginManifest, ServerDeclaration};
 
 /// A plugin in a folder whose files are those that the user approved.
 #[derive(Clone, Debug)]
@@ -100,6 +102,20 @@ impl PackagePlugin {
         self.root.join(folder)
     }
 
+    /// Returns a server in the form of `.mcp.json`, with the folder of the plugin in its place.
+    fn declare_server(&self, server: &ServerDeclaration) -> Value {
+        let expand = |text: &String| expand_root(text, &self.root);
+        let Some(command) = &server.command else {
+            return json!({ "url": server.url, "headers": server.headers });
+        };
+        let own = ["CLAUDE_PLUGIN_ROOT", "PLUGIN_ROOT"].map(str::to_owned);
+        let own = own.map(|name| (name, self.root.display().to_string()));
+        let env = server.env.iter().map(|(name, value)| (name.clone(), expand(value)));
+        let env: BTreeMap<String, String> = env.chain(own).collect();
+        let args: Vec<String> = server.args.iter().map(expand).collect();
+        json!({ "command": expand(command), "args": args, "env": env })
+    }
+
     /// Returns the hooks of the manifest.
     fn build_hooks(&self, registrar: &PluginRegistrar) -> Option<ExternalHooks> {
         let config = self.manifest.hooks.as_ref()?;
@@ -134,6 +150,10 @@ impl Plugin for PackagePlugin {
         }
         for folder in &self.manifest.agent_folders {
             registrar.add_agent_folder(self.inner_folder(folder));
+        }
+        for (name, server) in &self.manifest.servers {
+            let name = format!("{}-{name}", self.manifest.name);
+            registrar.add_mcp_server(name, self.declare_server(server));
         }
         registrar.on_unload("processes", move || async move { processes.shut_down().await });
         Ok(())

@@ -529,6 +529,10 @@ async fn public_plugins_are_read() {
         program.manage("enable", name).await;
     }
     assert_eq!(program.pipeline.plugins().loaded().len(), cases.len());
+    let loaded = program.pipeline.plugins().loaded();
+    let servers: Vec<_> = loaded.iter().flat_map(|scope| scope.mcp_servers()).collect();
+    assert_eq!(servers[0].0, "context7-context7");
+    assert_eq!(servers[0].1["args"], json!(["--force", "-y", "@upstash/context7-mcp"]));
     assert_eq!(folders.program().pipeline.plugins().loaded().len(), cases.len());
 }
 

@@ -118,6 +118,29 @@ impl AgentCatalog {
         self
     }
 
+    /// Adds the agents of a plugin, whose files lie in `folder`. Their rules only make decisions stricter.
+    /// One that has the name of another agent is a problem, and is left out.
+    #[must_use]
+    pub fn with_plugin_folder(mut self, folder: &Path) -> Self {
+        let place = [("", AgentFileFormat::ClaudeCode)];
+        let found = Self::default().with_places(folder, &place, AgentOrigin::Plugin);
+        self.problems.extend(found.problems);
+        for mut agent in found.agents {
+            if let Some(known) = self.get(agent.name()) {
+                let of = |agent: &AgentDefinition| match agent.origin.path() {
+                    Some(path) => path.display().to_string(),
+                    None => format!("an agent that is {}", agent.origin.as_str()),
+                };
+                let problem = format!("{} has the name of {}", of(&agent), of(known));
+                self.problems.push(problem);
+                continue;
+            }
+            agent.profile = agent.profile.only_tightens();
+            self = self.with_agent(agent);
+        }
+        self
+    }
+
     fn with_places(
         mut self,
         folder: &Path,

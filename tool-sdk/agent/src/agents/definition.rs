@@ -86,6 +86,8 @@ pub enum AgentOrigin {
     User(PathBuf),
     /// A file of a trusted project.
     Project(PathBuf),
+    /// A file of a plugin that the user enabled.
+    Plugin(PathBuf),
 }
 
 impl AgentOrigin {
@@ -93,12 +95,12 @@ impl AgentOrigin {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::User(path) | Self::Project(path) => Some(path),
+            Self::User(path) | Self::Project(path) | Self::Plugin(path) => Some(path),
             _ => None,
         }
     }
 
-    /// Returns `built-in`, `program`, `user` or `project`.
+    /// Returns `built-in`, `program`, `user`, `project` or `plugin`.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -106,6 +108,7 @@ impl AgentOrigin {
             Self::Program => "program",
             Self::User(_) => "user",
             Self::Project(_) => "project",
+            Self::Plugin(_) => "plugin",
         }
     }
 }

@@ -73,6 +73,7 @@ impl SessionOpener<'_, '_> {
 
         let mut settings =
             Settings::load_for_folder(self.levels, folder.clone(), self.program, self.io)?;
+        self.app.add_plugin_servers(&mut settings);
         for server in servers {
             add_server(&mut settings, server)?;
         }

@@ -30,7 +30,7 @@ use tool_sdk_mcp::{
     ClientFeatures, HttpEndpoint, InvalidServerConfig, OAuthSettings, RemoteError, ServerCommand,
     ServerConfig, TransportConfig,
 };
-use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode};
+use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
 #[cfg(feature = "acp")]
 use super::references::escape_references;
@@ -213,6 +213,30 @@ impl ServerEntry {
             ..Self::default()
         };
         entry.validate_as(plain_server_name(name))
+    }
+}
+
+/// The servers of plugins, in the form of `.mcp.json`.
+impl ServerEntry {
+    /// Creates the entry of a plugin's server. A process runs in the sandbox of commands.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason when the entry is not valid.
+    pub(crate) fn for_plugin(
+        name: &str,
+        server: &serde_json::Value,
+        sandbox: &SandboxPolicy,
+    ) -> std::result::Result<Self, String> {
+        use serde::Deserialize as _;
+
+        let mut entry = Self::deserialize(server).map_err(|error| error.to_string())?;
+        if entry.command.is_some() && !sandbox.is_off() {
+            entry.sandbox = Some(sandbox.mode());
+            entry.sandbox_level = Some(sandbox.level());
+            entry.sandbox_network = Some(sandbox.has_network());
+        }
+        entry.validate_as(name)
     }
 
     /// Whether both entries have one name.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::plugin_tool::PluginTool;
@@ -24,6 +25,7 @@ pub struct PluginRegistrar {
     rules: Vec<Rule>,
     skill_folders: Vec<PathBuf>,
     agent_folders: Vec<PathBuf>,
+    mcp_servers: Vec<(String, Value)>,
     callbacks: CloseCallbacks,
 }
 
@@ -43,6 +45,7 @@ impl PluginRegistrar {
             rules: Vec::new(),
             skill_folders: Vec::new(),
             agent_folders: Vec::new(),
+            mcp_servers: Vec::new(),
             callbacks: CloseCallbacks::default(),
         }
     }
@@ -101,6 +104,12 @@ impl PluginRegistrar {
         self.agent_folders.push(folder.into());
     }
 
+    /// Adds an MCP server in the form of `.mcp.json`: an object with `command`, `args` and `env`, or with
+    /// `url` and `headers`. The program connects to it when it starts, as to a configured one.
+    pub fn add_mcp_server(&mut self, name: impl Into<String>, server: Value) {
+        self.mcp_servers.push((name.into(), server));
+    }
+
     /// Registers what ends when the plugin is unloaded, after its calls have ended; `name` is for the
     /// report of what could not be ended. It has ten seconds.
     pub fn on_unload<F>(
@@ -121,18 +130,18 @@ impl PluginRegistrar {
 
     /// Returns the scope that owns all of it.
     pub(super) fn finish(self) -> PluginScope {
-        let Self { lifetime, place, tools, hooks, rules, skill_folders, agent_folders, callbacks } =
-            self;
+        let lifetime = self.lifetime;
         let own = |tool| Arc::new(PluginTool::new(tool, lifetime.clone())) as Arc<dyn Tool>;
         PluginScope {
-            tools: tools.into_iter().map(own).collect(),
+            tools: self.tools.into_iter().map(own).collect(),
+            place: self.place,
+            hooks: self.hooks,
+            rules: self.rules,
+            skill_folders: self.skill_folders,
+            agent_folders: self.agent_folders,
+            mcp_servers: self.mcp_servers,
+            callbacks: self.callbacks,
             lifetime,
-            place,
-            hooks,
-            rules,
-            skill_folders,
-            agent_folders,
-            callbacks,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Plugin, PluginError, PluginRegistrar};
@@ -30,6 +31,7 @@ pub struct PluginScope {
     pub(crate) rules: Vec<Rule>,
     pub(super) skill_folders: Vec<PathBuf>,
     pub(super) agent_folders: Vec<PathBuf>,
+    pub(super) mcp_servers: Vec<(String, Value)>,
     pub(super) callbacks: CloseCallbacks,
 }
 
@@ -96,6 +98,12 @@ impl PluginScope {
     #[must_use]
     pub fn agent_folders(&self) -> &[PathBuf] {
         &self.agent_folders
+    }
+
+    /// Returns its MCP servers by their names, in the form of `.mcp.json`.
+    #[must_use]
+    pub fn mcp_servers(&self) -> &[(String, Value)] {
+        &self.mcp_servers
     }
 
     /// Ends what the plugin brings: running calls, then work of hooks, then what the plugin registered
