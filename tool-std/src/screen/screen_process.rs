@@ -2,7 +2,7 @@
 //! together.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,6 +57,14 @@ impl ScreenProcesses {
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(bytes)?;
         Ok(path)
+    }
+
+    /// Reads a file that one of the programs writes.
+    pub(super) fn read_file(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = OpenOptions::new().read(true).open(self.folder().join(name))?;
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Starts a program that ends with the pipeline. `package` names what to install when it is

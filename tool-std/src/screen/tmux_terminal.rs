@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tool_sdk::process::{self, BackgroundCommand, BackgroundProcess, Command, ExitOutcome};
+use tool_sdk::process::{
+    self, BackgroundCommand, BackgroundProcess, Command as ChildCommand, ExitOutcome,
+};
 use tool_sdk::{Context, Output, ToolError, Workspace};
 
 use super::screen_process::{RunningScreen, ScreenProcesses, SessionScreen, start_error};
@@ -91,7 +93,7 @@ impl RunningTerminal {
     async fn ask_server(&self, words: &[&str]) -> Result<Option<String>, ToolError> {
         let mut arguments = vec!["-S".into(), self.socket().into_os_string()];
         arguments.extend(words.iter().map(Into::into));
-        let mut command = Command::new(TMUX, arguments).timeout(COMMAND_LIMIT);
+        let mut command = ChildCommand::new(TMUX, arguments).timeout(COMMAND_LIMIT);
         if let Some(root) = &self.root {
             // The terminal starts where its first client is.
             command = command.current_dir(root);

@@ -1,7 +1,6 @@
 //! A desktop that the programs `Xvfb` and `x11vnc` run.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,8 +63,8 @@ impl RunningDesktop {
     /// Reads the screen from the file in which the display server keeps it.
     fn take_screenshot(&self) -> Result<Output, ToolError> {
         let unreadable = |error| ToolError::unavailable("the desktop cannot be read").source(error);
-        let path = self.processes.folder().join("screen/Xvfb_screen0");
-        let png = fs::read(path).and_then(|dump| encode_png(&dump)).map_err(unreadable)?;
+        let dump = self.processes.read_file("screen/Xvfb_screen0");
+        let png = dump.and_then(|dump| encode_png(&dump)).map_err(unreadable)?;
         Ok(Output::text("The desktop is attached.").attach(Attachment::bytes("image/png", png)))
     }
 }
