@@ -9,7 +9,7 @@ use super::error::AuthorizationError;
 use super::settings::OAuthSettings;
 
 /// Returns the JSON Web Key Set of an issuer, as bytes. The issuer is one that the host configured, so
-/// its host is reached wherever it is.
+/// its host is reached also in the network of the host.
 ///
 /// # Errors
 ///
