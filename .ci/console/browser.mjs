@@ -47,7 +47,7 @@ async function startRelay() {
 
 async function openContext(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, colorScheme: 'light', ...options });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(20_000);
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: BASE });
   return context;
 }

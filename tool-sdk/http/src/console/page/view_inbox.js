@@ -13,6 +13,7 @@ export function showInbox(main) {
   main.append(element);
   let selected;
   let page;
+  let isClosed = false;
 
   const open = () => [...state.approvals.map((it) => ({ ...it, kind: 'approvals' })), ...state.questions.map((it) => ({ ...it, kind: 'questions' }))].sort((a, b) => a.seenAt - b.seenAt);
 
@@ -53,6 +54,8 @@ export function showInbox(main) {
 
   // After an answer the next request is shown, and focus goes to its row.
   function goOn() {
+    // The user may have gone elsewhere while the answer was on its way.
+    if (isClosed) return;
     const isNarrow = matchMedia('(max-width: 860px)').matches;
     page?.close();
     page = undefined;
@@ -85,5 +88,5 @@ export function showInbox(main) {
     showDetail();
     markShown();
   });
-  return { select, close: () => { unsubscribe(); unbind(); page?.close(); } };
+  return { select, close: () => { isClosed = true; unsubscribe(); unbind(); page?.close(); } };
 }
