@@ -44,7 +44,8 @@ function recordRow(record) {
   const isRun = record.what === 'ran';
   const word = isRun ? record.outcome : record.decision;
   const kind = { ok: 'good', allow: 'good', deny: 'bad', ask: 'warn' }[word] ?? 'bad';
-  const who = record.answer?.who;
+  // The reason of an approval names who gave it.
+  const who = record.reason?.includes(record.answer?.who) ? undefined : record.answer?.who;
   return h('li', { class: 'audit-row', data: { what: record.what, decision: record.decision } },
     h('details', {}, h('summary', {},
       h('time', { class: 'audit-time', datetime: record.time }, new Date(record.time).toLocaleString([], { hour12: false })),
