@@ -13,7 +13,7 @@
 //!
 //! [mcp.servers.drive]
 //! url = "https://drive.example.com/mcp"
-//! oauth = { client_id = "4711", client_secret_env = "DRIVE_SECRET", scopes = ["files:read"] }
+//! oauth = { client_id = "4711", client_secret_env = "DRIVE_SECRET", issuer = "https://login.example.com" }
 //!
 //! [mcp.servers.notes]
 //! command = "mcp-server-notes"
@@ -270,6 +270,11 @@ impl ServerEntry {
         }
         if let Some(OAuthEntry { client_id: None, client_secret_env: Some(_), .. }) = &self.oauth {
             return Err("`client_secret_env` does nothing without `client_id`".to_owned());
+        }
+        if let Some(OAuthEntry { issuer: None, client_secret_env: Some(_), .. }) = &self.oauth {
+            let mistake = "`client_secret_env` needs `issuer`, the authorization server that issued \
+                           the secret";
+            return Err(mistake.to_owned());
         }
         if self.sandbox.is_none() && self.sandbox_level.is_some() {
             return Err("`sandbox_level` does nothing without `sandbox`".to_owned());
@@ -586,6 +591,10 @@ mod tests {
             ("url = 'https://a'\noauth = { client = 'x' }", "unknown field `client`"),
             ("url = 'https://a'\noauth = { issuer = 'http://b.example' }", "https"),
             ("url = 'https://a'\noauth = { client_secret_env = 'A' }", "without `client_id`"),
+            (
+                "url = 'https://a'\noauth = { client_id = 'x', client_secret_env = 'A' }",
+                "`client_secret_env` needs `issuer`",
+            ),
             ("url = 'https://a'\nbearer_env = 'A'\noauth = {}", "nothing beside `bearer_env`"),
             ("command = 'x'\noauth = {}", "`oauth` does nothing beside `command`"),
             ("url = 'https://a'\nsandbox = 'off'", "`sandbox` does nothing beside `url`"),

@@ -111,7 +111,8 @@ impl RegisteredClient {
 ///
 /// # Errors
 ///
-/// Fails when no way leads to one, or when the registration is refused.
+/// Fails when no way leads to one, when the registration is refused, or when the configured secret
+/// does not belong to this authorization server.
 pub(super) async fn obtain_client(
     http: &DiscoveryClient,
     settings: &OAuthSettings,
@@ -121,6 +122,13 @@ pub(super) async fn obtain_client(
 ) -> Result<RegisteredClient, AuthorizationError> {
     if let Some(id) = &settings.client_id {
         let secret = settings.client_secret.clone();
+        if secret.is_some() && settings.issuer_text.as_ref() != Some(&metadata.issuer) {
+            return Err(AuthorizationError::Registration(
+                "the client has a secret, which goes only to a configured issuer; set `issuer` to \
+                 the authorization server that issued the secret"
+                    .to_owned(),
+            ));
+        }
         let auth_method = match secret {
             Some(_) => ClientAuthMethod::choose_with_secret(metadata),
             None => ClientAuthMethod::None,

@@ -47,7 +47,9 @@ impl OAuthSettings {
         self
     }
 
-    /// Sets the secret of the client with [`client_id`](Self::client_id).
+    /// Sets the secret of the client with [`client_id`](Self::client_id). A login fails without an
+    /// [`issuer`](Self::issuer), because otherwise the server would name the authorization server
+    /// that gets the secret.
     pub fn client_secret(mut self, secret: impl Into<String>) -> Self {
         self.client_secret = Some(secret.into());
         self

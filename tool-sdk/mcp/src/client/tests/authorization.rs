@@ -304,10 +304,18 @@ impl AuthorizationPrompt for TestUser {
 
 /// A pipeline that may run the tools of the server.
 fn host(server: &LoginServer, credentials: &CredentialStore) -> TestHost {
+    host_with(server, credentials, OAuthSettings::default())
+}
+
+fn host_with(
+    server: &LoginServer,
+    credentials: &CredentialStore,
+    oauth: OAuthSettings,
+) -> TestHost {
     let mut setting = TestHost::trusting(|_| Vec::new());
     setting.servers = setting.servers.with_credentials(credentials.clone());
     let endpoint = HttpEndpoint::new(&format!("{}/mcp", server.base())).unwrap();
-    let endpoint = endpoint.oauth(OAuthSettings::default());
+    let endpoint = endpoint.oauth(oauth);
     setting.servers.add(ServerConfig::new("s", endpoint).unwrap()).unwrap();
     setting
 }
@@ -497,6 +505,25 @@ async fn deviating_metadata_and_redirects_end_the_login() {
         assert_eq!(!server.lock().authorizations.is_empty(), was_asked, "{why}");
         assert!(server.lock().token_requests.is_empty(), "{why}");
     }
+}
+
+// MC8: the server chooses no authorization server for a configured secret.
+#[tokio::test]
+async fn client_secret_goes_to_the_configured_issuer_only() {
+    let server = LoginServer::start(LoginQuirks::default()).await;
+    let settings = OAuthSettings::default().client_id("known").client_secret("s3cret");
+    let setting = host_with(&server, &CredentialStore::in_memory(), settings.clone());
+    setting.servers.connect("s").await.unwrap_err();
+    let error = setting.servers.authorize("s", &TestUser::Pastes).await.unwrap_err();
+    assert!(error.to_string().contains("set `issuer` to the authorization server"), "{error}");
+    assert!(server.lock().authorizations.is_empty() && server.lock().token_requests.is_empty());
+
+    let settings = settings.issuer(&server.base()).unwrap();
+    let setting = host_with(&server, &CredentialStore::in_memory(), settings);
+    setting.servers.connect("s").await.unwrap_err();
+    setting.servers.authorize("s", &TestUser::Pastes).await.unwrap();
+    assert_eq!(server.lock().token_requests.len(), 1);
+    assert_eq!(server.lock().authorizations[0]["client_id"], "known");
 }
 
 #[tokio::test]
