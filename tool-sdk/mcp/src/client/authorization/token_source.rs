@@ -2,7 +2,8 @@
 //! rejected, and obtained in a login.
 //!
 //! **Invariant:** of concurrent requests one refreshes the token and the others wait for it. A request
-//! is sent a second time only after the server answered it with 401, so it did not run.
+//! is sent a second time only after the server answered it with 401, so it did not run. A refresh
+//! changes only the credentials that it exchanged.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -139,29 +140,29 @@ impl TokenSource {
         }
         let Some(refresh_token) = credentials.refresh_token.as_deref() else { return Ok(None) };
         let outcome = refresh_tokens(&self.http, &credentials, refresh_token).await;
-        match outcome.inspect_err(|error| tracing::warn!(%error, "an MCP token was not renewed"))? {
-            RefreshOutcome::Renewed(tokens) => {
-                let token = tokens.access_token.clone();
-                self.store_renewed(tokens).await?;
-                Ok(Some(token))
-            }
-            RefreshOutcome::Void => {
-                self.store.update(&self.server, |stored| stored.map(without_tokens)).await?;
-                Ok(None)
-            }
-        }
+        let outcome =
+            outcome.inspect_err(|error| tracing::warn!(%error, "an MCP token was not renewed"))?;
+        self.store_outcome(credentials, outcome).await?;
+        Ok(self.store.load(&self.server)?.and_then(|stored| stored.access_token))
     }
 
-    async fn store_renewed(&self, tokens: TokenResponse) -> Result<(), PrivateFileError> {
-        let replace = move |stored: Option<ServerCredentials>| {
-            let mut stored = stored?;
-            stored.expires_at = tokens.expires_at();
-            stored.access_token = Some(tokens.access_token);
-            // A server that does not rotate refresh tokens sends none.
-            stored.refresh_token = tokens.refresh_token.or(stored.refresh_token);
-            Some(stored)
+    /// Stores how the refresh of `exchanged` ended, unless the user logged in or out meanwhile.
+    async fn store_outcome(
+        &self,
+        exchanged: ServerCredentials,
+        outcome: RefreshOutcome,
+    ) -> Result<(), PrivateFileError> {
+        let change = move |stored: Option<ServerCredentials>| {
+            let stored = stored?;
+            let is_exchanged = stored.refresh_token == exchanged.refresh_token
+                && stored.issuer == exchanged.issuer;
+            Some(match outcome {
+                _ if !is_exchanged => stored,
+                RefreshOutcome::Renewed(tokens) => with_tokens(stored, tokens),
+                RefreshOutcome::Void => without_tokens(stored),
+            })
         };
-        self.store.update(&self.server, replace).await
+        self.store.update(&self.server, change).await
     }
 
     fn load_or_warn(&self) -> Option<ServerCredentials> {
@@ -358,6 +359,15 @@ fn build_credentials(
         scopes: target.scopes.to_vec(),
         missing_scopes: Vec::new(),
     })
+}
+
+/// Replaces the tokens by those of a refresh.
+fn with_tokens(mut stored: ServerCredentials, tokens: TokenResponse) -> ServerCredentials {
+    stored.expires_at = tokens.expires_at();
+    stored.access_token = Some(tokens.access_token);
+    // A server that does not rotate refresh tokens sends none.
+    stored.refresh_token = tokens.refresh_token.or(stored.refresh_token);
+    stored
 }
 
 /// Removes the tokens, and keeps what a new login needs.

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::join_all;
 use hmac_sha256::Hash;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tool_sdk_net::{GuardedClient, Url, WebRequest, WebSettings};
 
 use super::*;
@@ -62,6 +63,10 @@ struct LoginState {
 struct LoginServer {
     address: SocketAddr,
     state: Arc<Mutex<LoginState>>,
+    /// Notified when a request for a refresh has arrived.
+    refresh_arrived: Arc<Notify>,
+    /// Held while a refresh is answered; a test that holds it delays the response.
+    refresh_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl LoginServer {
@@ -69,7 +74,12 @@ impl LoginServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = LoginState { quirks, ..LoginState::default() };
-        let server = Self { address, state: Arc::new(Mutex::new(state)) };
+        let server = Self {
+            address,
+            state: Arc::new(Mutex::new(state)),
+            refresh_arrived: Arc::default(),
+            refresh_lock: Arc::default(),
+        };
         let own = server.clone();
         let app = Router::new().fallback(any(async move |request: Request<Body>| {
             let (head, body) = request.into_parts();
@@ -77,6 +87,13 @@ impl LoginServer {
             let token = head.headers.get("authorization").and_then(|it| it.to_str().ok());
             let token = token.and_then(|it| it.strip_prefix("Bearer ")).map(str::to_owned);
             let query = head.uri.query().unwrap_or_default().to_owned();
+            let _turn = match body.starts_with(b"grant_type=refresh_token") {
+                true => {
+                    own.refresh_arrived.notify_one();
+                    Some(own.refresh_lock.lock().await)
+                }
+                false => None,
+            };
             own.answer(head.uri.path(), &query, &body, token)
         }));
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -322,7 +339,11 @@ fn host_with(
 
 /// A host whose user authorized the server.
 async fn logged_in(server: &LoginServer) -> TestHost {
-    let setting = host(server, &CredentialStore::in_memory());
+    logged_in_with(server, &CredentialStore::in_memory()).await
+}
+
+async fn logged_in_with(server: &LoginServer, credentials: &CredentialStore) -> TestHost {
+    let setting = host(server, credentials);
     setting.servers.connect("s").await.unwrap_err();
     setting.servers.authorize("s", &TestUser::Pastes).await.unwrap();
     setting.connect().await;
@@ -407,6 +428,47 @@ async fn void_refresh_token_requires_a_login() {
     assert_eq!(server.lock().token_requests.len(), 2);
     setting.servers.authorize("s", &TestUser::Pastes).await.unwrap();
     assert_eq!(setting.call("echo", "{}").await.text(), "heard");
+}
+
+// A refresh that ends after a login changes nothing, whether it succeeds or not.
+#[tokio::test]
+async fn late_refresh_keeps_the_tokens_of_a_fresh_login() {
+    for refuses_refresh in [false, true] {
+        let server = LoginServer::start(LoginQuirks::default()).await;
+        let setting = logged_in(&server).await;
+        server.lock().quirks.refuses_refresh = refuses_refresh;
+        server.expire_tokens();
+        let delayed = server.refresh_lock.lock().await;
+        let login = async {
+            server.refresh_arrived.notified().await;
+            setting.servers.authorize("s", &TestUser::Pastes).await.unwrap();
+            drop(delayed);
+        };
+        let (outcome, ()) = tokio::join!(setting.call("echo", "{}"), login);
+        assert_eq!(outcome.text(), "heard");
+        assert_eq!(authorization(&setting), Some(AuthorizationStatus::LoggedIn));
+        server.lock().quirks.refuses_refresh = false;
+        server.expire_tokens();
+        assert_eq!(setting.call("echo", "{}").await.text(), "heard");
+        let used = server.lock().token_requests.last().unwrap()["refresh_token"].clone();
+        assert_eq!(used, "refresh-2", "that of the fresh login");
+    }
+}
+
+#[tokio::test]
+async fn logout_during_a_refresh_leaves_no_token() {
+    let server = LoginServer::start(LoginQuirks::default()).await;
+    let setting = logged_in(&server).await;
+    server.expire_tokens();
+    let delayed = server.refresh_lock.lock().await;
+    let logout = async {
+        server.refresh_arrived.notified().await;
+        setting.servers.log_out("s").await.unwrap();
+        drop(delayed);
+    };
+    let (outcome, ()) = tokio::join!(setting.call("echo", "{}"), logout);
+    assert_ne!(outcome.text(), "heard");
+    assert_eq!(setting.servers.log_out("s").await.unwrap(), LogoutOutcome::NotLoggedIn);
 }
 
 #[tokio::test]
