@@ -127,6 +127,12 @@ impl AccessTokenIssuer {
         self
     }
 
+    /// Whether a token may answer the approval requests of its principal.
+    #[cfg(feature = "rest")]
+    pub(super) fn has_approvals_scope(&self) -> bool {
+        self.approvals_scope.is_some()
+    }
+
     /// Returns the scopes that this server knows, for its metadata.
     pub(super) fn scopes(&self) -> Vec<&str> {
         self.tools_scope.iter().chain(&self.approvals_scope).map(String::as_str).collect()

@@ -314,7 +314,15 @@ impl Authenticator {
         };
         self.tokens.iter().any(|(_, caller)| answers(caller))
             || self.verifier.as_ref().is_some_and(|it| it.has_approver(principal.as_deref()))
+            || principal.is_some() && self.issues_approvals_scope()
             || self.has_console_user()
+    }
+
+    /// Whether the authorization server issues tokens that may answer the approval requests of their
+    /// principal.
+    #[cfg(feature = "rest")]
+    fn issues_approvals_scope(&self) -> bool {
+        self.access_tokens.as_ref().is_some_and(|it| it.issuer.has_approvals_scope())
     }
 
     /// Whether a browser is signed in to the console.
@@ -477,6 +485,25 @@ mod tests {
         check_at(Some("localhost:8000"), &[host, token], Ok(()));
         check_at(Some("evil.example"), &[host, token], Err(HttpRejection::Host));
         check_at(Some("localhost:8000"), &[token], Err(HttpRejection::Host));
+    }
+
+    #[cfg(feature = "rest")]
+    #[test]
+    fn scope_of_the_issuer_makes_an_approver() {
+        use crate::AccessTokenIssuer;
+
+        let issuer =
+            AccessTokenIssuer::new("https://login.example.com", "https://tools.example.com/mcp");
+        let issuer = issuer.unwrap();
+        let ada = Some(Arc::new(Principal::new("ada")));
+        for (issuer, is_approved) in
+            [(issuer.clone().approvals_scope("approve"), true), (issuer, false)]
+        {
+            let options = HttpOptions::new(TOKEN.parse().unwrap()).with_access_tokens(issuer);
+            let guard = Authenticator::new(&options, names());
+            assert_eq!(guard.has_approver(&ada), is_approved);
+            assert!(!guard.has_approver(&None), "a token of the issuer has a principal");
+        }
     }
 
     // F130
