@@ -16,6 +16,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use tool_sdk_core::Principal;
 use tool_sdk_core::internal::spell_hidden;
+use tool_sdk_net::is_loopback_host;
 
 use super::issuer_keys::IssuerKeyCache;
 use super::ring_provider::install_ring_provider;
@@ -162,10 +163,9 @@ impl AccessTokenIssuer {
 fn is_secure_url(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
     let Some(host) = uri.host() else { return false };
-    let is_loopback = matches!(host, "localhost" | "[::1]") || host.starts_with("127.");
     let is_secure = match uri.scheme_str() {
         Some("https") => true,
-        Some("http") => is_loopback,
+        Some("http") => is_loopback_host(host),
         _ => false,
     };
     let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
@@ -362,6 +362,24 @@ mod tests {
         let cache = IssuerKeyCache::new(&issuer.issuer);
         let cache = cache.with_keys(json!({ "keys": keys }).to_string().as_bytes());
         AccessTokenVerifier::with_keys(issuer, cache)
+    }
+
+    #[test]
+    fn plain_http_is_accepted_for_this_machine_only() {
+        let is_accepted = |issuer: &str| AccessTokenIssuer::new(issuer, RESOURCE).is_ok();
+        for issuer in
+            ["http://127.0.0.1:8080", "http://127.9.9.9/x", "http://[::1]", "http://localhost:1"]
+        {
+            assert!(is_accepted(issuer), "{issuer}");
+        }
+        for issuer in [
+            "http://127.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://a@127.0.0.1",
+            "http://[::2]",
+        ] {
+            assert!(!is_accepted(issuer), "{issuer}");
+        }
     }
 
     #[test]
