@@ -10,7 +10,8 @@
 use std::fmt;
 
 use axum::http::Uri;
-use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use jsonwebtoken::crypto::verify;
+use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde::Deserialize;
 use thiserror::Error;
@@ -234,7 +235,7 @@ impl AccessTokenVerifier {
     /// of this token.
     pub(super) async fn refresh_keys_for(&self, token: &str) {
         if let Some(header) = read_header(token) {
-            self.keys.refresh_if_due(header.kid.as_deref()).await;
+            self.keys.refresh_if_due(|keys| has_key_of(keys, token, &header)).await;
         }
     }
 
@@ -254,6 +255,23 @@ impl AccessTokenVerifier {
 fn decode_claims(token: &str, key: &Jwk, validation: &Validation) -> Option<TokenClaims> {
     let decoding = DecodingKey::from_jwk(key).ok()?;
     Some(decode::<TokenClaims>(token, &decoding, validation).ok()?.claims)
+}
+
+/// Whether the key of a token is among these: the one that it names, or else one that signed it.
+fn has_key_of(keys: &JwkSet, token: &str, header: &Header) -> bool {
+    match &header.kid {
+        Some(id) => keys.find(id).is_some(),
+        None => keys
+            .keys
+            .iter()
+            .any(|key| is_signing_key_of(key, header) && is_signed_by(token, key, header)),
+    }
+}
+
+fn is_signed_by(token: &str, key: &Jwk, header: &Header) -> bool {
+    let Some((message, signature)) = token.rsplit_once('.') else { return false };
+    let Ok(decoding) = DecodingKey::from_jwk(key) else { return false };
+    verify(signature, message.as_bytes(), &decoding, header.alg).unwrap_or(false)
 }
 
 /// Returns the header of a token of an accepted form.
@@ -484,6 +502,33 @@ mod tests {
         tokio::time::advance(Duration::from_secs(31)).await;
         tokio::time::resume();
         assert!(is_valid(&new).await && !is_valid(&old).await);
+        assert_eq!(*fetched.lock().unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn rotated_keys_are_fetched_for_tokens_without_a_key_id() {
+        let (old, new) = (SigningKey::new("old"), SigningKey::new("new"));
+        let keys = Arc::new(Mutex::new(vec![old.jwk()]));
+        let (base, fetched) = start_issuer(Arc::clone(&keys)).await;
+        let verifier = AccessTokenVerifier::new(AccessTokenIssuer::new(&base, RESOURCE).unwrap());
+        let is_valid = async |key: &SigningKey, end: u64| {
+            let claims = json!({ "iss": base, "aud": RESOURCE, "sub": "ada", "exp": end });
+            let token = key.sign(&json!({ "alg": "ES256" }), &claims);
+            verifier.refresh_keys_for(&token).await;
+            verifier.verify_token(&token).is_some()
+        };
+        let wait = async || {
+            tokio::time::pause();
+            tokio::time::advance(Duration::from_secs(31)).await;
+            tokio::time::resume();
+        };
+        assert!(is_valid(&old, FUTURE).await);
+        wait().await;
+        // The key of a token that ended is known, so its time is no reason to fetch keys.
+        assert!(is_valid(&old, FUTURE).await && !is_valid(&old, 1000).await);
+        assert_eq!(*fetched.lock().unwrap(), 1);
+        *keys.lock().unwrap() = vec![new.jwk()];
+        assert!(is_valid(&new, FUTURE).await && !is_valid(&old, FUTURE).await);
         assert_eq!(*fetched.lock().unwrap(), 2);
     }
 

@@ -1,5 +1,5 @@
-//! The public keys of an issuer: fetched when they are needed, cached, and fetched again when a token
-//! names a key that is not among them.
+//! The public keys of an issuer: fetched when they are needed, cached, and fetched again when the key of
+//! a token is not among them.
 //!
 //! **Invariant:** tokens of strangers cause at most one request to the issuer in 30 seconds, and keys
 //! that could not be confirmed for a day are not used.
@@ -42,14 +42,12 @@ struct KeyState {
 }
 
 impl KeyState {
-    /// Whether the keys are to be fetched for a token with this key id.
-    fn is_due(&self, key_id: Option<&str>) -> bool {
-        if self.last_attempt.is_some_and(|at| at.elapsed() < MIN_INTERVAL) {
-            return false;
-        }
-        let is_old = self.fetched_at.is_none_or(|at| at.elapsed() >= MAX_AGE);
-        let is_unknown = |id: &str| self.keys.as_ref().is_none_or(|keys| keys.find(id).is_none());
-        is_old || key_id.is_some_and(is_unknown)
+    fn is_old(&self) -> bool {
+        self.fetched_at.is_none_or(|at| at.elapsed() >= MAX_AGE)
+    }
+
+    fn may_fetch(&self) -> bool {
+        self.last_attempt.is_none_or(|at| at.elapsed() >= MIN_INTERVAL)
     }
 }
 
@@ -66,14 +64,14 @@ impl IssuerKeyCache {
         state.keys.clone().filter(|_| is_usable)
     }
 
-    /// Fetches the keys if they are missing, old, or without this key. An error keeps those that are
-    /// there.
-    pub(super) async fn refresh_if_due(&self, key_id: Option<&str>) {
-        if !self.lock_state().is_due(key_id) {
+    /// Fetches the keys if they are missing or old, or if `has_key` does not find the key of a token
+    /// among them. An error keeps those that are there.
+    pub(super) async fn refresh_if_due(&self, has_key: impl Fn(&JwkSet) -> bool) {
+        if !self.is_due(&has_key) {
             return;
         }
         let _turn = self.fetch_lock.lock().await;
-        if !self.lock_state().is_due(key_id) {
+        if !self.is_due(&has_key) {
             return;
         }
         self.lock_state().last_attempt = Some(Instant::now());
@@ -86,6 +84,18 @@ impl IssuerKeyCache {
                 tracing::warn!(issuer = self.issuer, "the token issuer did not answer in time");
             }
         }
+    }
+
+    /// Whether the keys are to be fetched for a token whose key `has_key` finds.
+    fn is_due(&self, has_key: impl Fn(&JwkSet) -> bool) -> bool {
+        let (keys, is_old) = {
+            let state = self.lock_state();
+            if !state.may_fetch() {
+                return false;
+            }
+            (state.keys.clone(), state.is_old())
+        };
+        is_old || keys.is_none_or(|keys| !has_key(&keys))
     }
 
     /// Replaces the keys by those of a response, if it is a key set.
