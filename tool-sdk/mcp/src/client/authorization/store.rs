@@ -13,6 +13,9 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac_sha256::Hash;
 use serde::{Deserialize, Serialize};
 use tool_sdk_core::{
     PrivateFileError,
@@ -26,8 +29,6 @@ use super::registration::RegisteredClient;
 
 const FILE_NAME: &str = "credentials.json";
 const LOCK_NAME: &str = "credentials.lock";
-/// Held while a token is refreshed, so that a refresh token is used once.
-const REFRESH_LOCK_NAME: &str = "credentials-refresh.lock";
 const FORMAT_VERSION: u32 = 1;
 
 /// The largest file that is read.
@@ -98,8 +99,8 @@ pub struct CredentialStore(Arc<CredentialStorage>);
 struct CredentialStorage {
     folder: Option<PrivateFolder>,
     cache: Mutex<CredentialCache>,
-    /// Held while a token is refreshed in this process.
-    refresh_lock: tokio::sync::Mutex<()>,
+    /// By server, held while its token is refreshed in this process.
+    refresh_locks: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// The credentials as read last, with the version of the file.
@@ -121,9 +122,9 @@ impl fmt::Debug for CredentialStore {
     }
 }
 
-/// Held while a token is refreshed: no other task or process refreshes one.
-pub(super) struct RefreshGuard<'a> {
-    _task: tokio::sync::MutexGuard<'a, ()>,
+/// Held while the token of a server is refreshed: no other task or process refreshes it.
+pub(super) struct RefreshGuard {
+    _task: tokio::sync::OwnedMutexGuard<()>,
     _process: Option<FileLock>,
 }
 
@@ -198,17 +199,23 @@ impl CredentialStore {
         })
     }
 
-    /// Waits until no other task and no other process refreshes a token. A lock file that cannot be
-    /// used is ignored: at worst, the user has to log in again.
-    pub(super) async fn lock_refresh(&self) -> RefreshGuard<'_> {
-        let task = self.0.refresh_lock.lock().await;
+    /// Waits until no other task and no other process refreshes the token of this server. A lock file
+    /// that cannot be used is ignored: at worst, the user has to log in again.
+    pub(super) async fn lock_refresh(&self, server: &Url) -> RefreshGuard {
+        let key = server_key(server);
+        let task = self.refresh_lock_of(&key).lock_owned().await;
         let store = self.clone();
         let acquire = move || {
             let folder = store.0.folder.as_ref()?.create_folder().ok()?;
-            private_file::acquire_lock(&folder.join(REFRESH_LOCK_NAME), LOCK_TIMEOUT).ok()
+            private_file::acquire_lock(&folder.join(refresh_lock_name(&key)), LOCK_TIMEOUT).ok()
         };
         let process = tokio::task::spawn_blocking(acquire).await.ok().flatten();
         RefreshGuard { _task: task, _process: process }
+    }
+
+    fn refresh_lock_of(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.0.refresh_locks.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(locks.entry(key.to_owned()).or_default())
     }
 
     /// Changes the credentials, in the file under its lock.
@@ -255,6 +262,12 @@ fn server_key(server: &Url) -> String {
     let mut server = server.clone();
     server.set_fragment(None);
     server.into()
+}
+
+/// Returns the name of the lock file for refreshes of the server with this key.
+fn refresh_lock_name(key: &str) -> String {
+    let digest = URL_SAFE_NO_PAD.encode(&Hash::hash(key.as_bytes())[..12]);
+    format!("credentials-refresh-{digest}.lock")
 }
 
 /// Reads the file for an update. A file that cannot be parsed is set aside, not overwritten: a

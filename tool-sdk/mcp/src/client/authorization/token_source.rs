@@ -133,7 +133,7 @@ impl TokenSource {
     /// Exchanges the refresh token, unless another task or process did so since `used` was read.
     /// `None` when the user must log in.
     async fn renew_token(&self, used: Option<&str>) -> Result<Option<String>, AuthorizationError> {
-        let _turn = self.store.lock_refresh().await;
+        let _turn = self.store.lock_refresh(&self.server).await;
         let Some(credentials) = self.store.load(&self.server)? else { return Ok(None) };
         if credentials.access_token.as_deref() != used {
             return Ok(credentials.access_token);

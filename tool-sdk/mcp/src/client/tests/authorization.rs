@@ -456,6 +456,26 @@ async fn late_refresh_keeps_the_tokens_of_a_fresh_login() {
 }
 
 #[tokio::test]
+async fn refreshes_of_servers_do_not_wait_for_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CredentialStore::in_folder(folder.path().join("mcp"));
+    let slow = LoginServer::start(LoginQuirks::default()).await;
+    let other = LoginServer::start(LoginQuirks::default()).await;
+    let slow_host = logged_in_with(&slow, &store).await;
+    let other_host = logged_in_with(&other, &store).await;
+    slow.expire_tokens();
+    other.expire_tokens();
+    let delayed = slow.refresh_lock.lock().await;
+    let meanwhile = async {
+        slow.refresh_arrived.notified().await;
+        assert_eq!(other_host.call("echo", "{}").await.text(), "heard");
+        drop(delayed);
+    };
+    let (outcome, ()) = tokio::join!(slow_host.call("echo", "{}"), meanwhile);
+    assert_eq!(outcome.text(), "heard");
+}
+
+#[tokio::test]
 async fn logout_during_a_refresh_leaves_no_token() {
     let server = LoginServer::start(LoginQuirks::default()).await;
     let setting = logged_in(&server).await;
