@@ -104,6 +104,9 @@ const steps = {
     assert.deepEqual(cookies.map((it) => [it.httpOnly, it.sameSite]), [[true, 'Strict']]);
     const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML]));
     for (const secret of [TOOL_SDK_TOKEN, cookies[0].value]) assert.equal(stored.includes(secret), false);
+    // A server at another port of this machine gets the cookie, which is worth nothing alone.
+    const replayed = await fetch(`http://127.0.0.1:${PORT}/console/session`, { headers: { Cookie: `${cookies[0].name}=${cookies[0].value}` } });
+    assert.equal(replayed.status, 401);
     const other = await openContext();
     const second = await openPage(other, LINK);
     await second.waitForSelector('#app[data-status=signed-out]');

@@ -1,10 +1,12 @@
 //! Who may use the console: one-time codes, and the browsers that signed in with one.
 //!
 //! A code is in the link that the program prints. The page exchanges it for a cookie that scripts
-//! cannot read, and for a request token that the page holds in memory and sends with every request.
+//! cannot read, and for a request token that the page sends with every request. Browsers send the
+//! cookie to all ports of a host; the token is in the storage of the page's origin, which no other
+//! port can read.
 //!
-//! **Invariant:** a code counts once; a cookie counts only together with its request token, so that
-//! a request which a browser sends by itself is not signed in.
+//! **Invariant:** a code counts once; a cookie counts only together with its request token, and no
+//! response to the cookie alone has the token.
 
 use std::fmt;
 use std::io;
@@ -63,7 +65,7 @@ struct OneTimeCode {
 
 struct SignedInBrowser {
     cookie: TokenDigest,
-    request_token: Token,
+    request_token: TokenDigest,
     last_used: Instant,
 }
 
@@ -108,12 +110,10 @@ impl ConsoleAccess {
 
     /// Whether the request comes from the page of a signed-in browser.
     pub(crate) fn is_signed_in(&self, headers: &HeaderMap) -> bool {
-        let token = headers.get(&CONSOLE_REQUEST).and_then(|it| it.to_str().ok());
-        token.is_some_and(|token| {
-            self.find_request_token(headers).is_some_and(|known| {
-                TokenDigest::new(known.reveal()).matches(&TokenDigest::new(token))
-            })
-        })
+        let mut state = self.lock();
+        let Some(browser) = state.find_browser(headers) else { return false };
+        browser.last_used = Instant::now();
+        true
     }
 
     /// Signs a browser in; `None` for a code that is unknown, used or too old.
@@ -126,27 +126,10 @@ impl ConsoleAccess {
         Some(state.add_browser())
     }
 
-    /// Returns the request token of the browser that the cookie belongs to.
-    pub(crate) fn find_request_token(&self, headers: &HeaderMap) -> Option<Token> {
-        // Browsers that send the header say with it that a script of another site asks.
-        let site = headers.get(&SEC_FETCH_SITE);
-        if site.is_some_and(|site| site != "same-origin") {
-            return None;
-        }
-        let cookies = cookie_values(headers);
-        let mut state = self.lock();
-        let browser = state.find_browser(&cookies)?;
-        browser.last_used = Instant::now();
-        Some(browser.request_token.clone())
-    }
-
     /// Signs the browser of the request out.
     pub(crate) fn sign_out(&self, headers: &HeaderMap) {
-        let cookies = cookie_values(headers);
-        let digests: Vec<_> = cookies.iter().map(|it| TokenDigest::new(it)).collect();
-        let is_other =
-            |browser: &SignedInBrowser| !digests.iter().any(|it| browser.cookie.matches(it));
-        self.lock().browsers.retain(is_other);
+        let cookies = cookie_digests(headers);
+        self.lock().browsers.retain(|browser| !browser.has_cookie(&cookies));
     }
 
     /// A poisoned lock still guards whole entries: no operation panics half-way.
@@ -166,16 +149,23 @@ impl State {
         }
         self.browsers.push(SignedInBrowser {
             cookie: TokenDigest::new(credentials.cookie.reveal()),
-            request_token: credentials.request_token.clone(),
+            request_token: TokenDigest::new(credentials.request_token.reveal()),
             last_used: Instant::now(),
         });
         Ok(credentials)
     }
 
-    fn find_browser(&mut self, cookies: &[&str]) -> Option<&mut SignedInBrowser> {
-        let digests: Vec<_> = cookies.iter().map(|it| TokenDigest::new(it)).collect();
+    /// Returns the signed-in browser whose cookie and request token the request has.
+    fn find_browser(&mut self, headers: &HeaderMap) -> Option<&mut SignedInBrowser> {
+        // Browsers that send the header say with it that a script of another site asks.
+        let site = headers.get(&SEC_FETCH_SITE);
+        if site.is_some_and(|site| site != "same-origin") {
+            return None;
+        }
+        let token = TokenDigest::new(headers.get(&CONSOLE_REQUEST)?.to_str().ok()?);
+        let cookies = cookie_digests(headers);
         let mut valid = self.browsers.iter_mut().filter(|it| it.is_valid());
-        valid.find(|it| digests.iter().any(|digest| it.cookie.matches(digest)))
+        valid.find(|it| it.has_cookie(&cookies) && it.request_token.matches(&token))
     }
 }
 
@@ -189,10 +179,14 @@ impl SignedInBrowser {
     fn is_valid(&self) -> bool {
         self.last_used.elapsed() < ConsoleAccess::IDLE_LIMIT
     }
+
+    fn has_cookie(&self, cookies: &[TokenDigest]) -> bool {
+        cookies.iter().any(|it| self.cookie.matches(it))
+    }
 }
 
-/// Returns the name of the cookie. Browsers send cookies to all ports of a host, so each server has
-/// a name of its own.
+/// Returns the name of the cookie. Browsers send cookies to all ports of a host, so the name has the
+/// port: servers do not overwrite the cookies of each other.
 pub(crate) fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let port = host.rsplit_once(':').map_or("", |(_, port)| port);
@@ -200,12 +194,12 @@ pub(crate) fn cookie_name(headers: &HeaderMap) -> String {
     format!("tool-console-{}", if is_number { port } else { "0" })
 }
 
-/// Returns the values of the console's cookie.
-fn cookie_values(headers: &HeaderMap) -> Vec<&str> {
+/// Returns the digests of the values of the console's cookie.
+fn cookie_digests(headers: &HeaderMap) -> Vec<TokenDigest> {
     let name = cookie_name(headers);
     let lines = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
-    pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).collect()
+    pairs.filter(|(key, _)| *key == name).map(|(_, value)| TokenDigest::new(value)).collect()
 }
 
 /// Shows no code and no token.

@@ -54,21 +54,22 @@ async fn sign_in(
     let credentials =
         redeemed.map_err(|_| ProblemDetails::busy("the system has no random numbers"))?;
     let cookie = set_cookie(&headers, credentials.cookie.reveal(), "");
-    let body = session_body(&service, credentials.request_token.reveal());
+    let mut body = session_body(&service);
+    body["request_token"] = credentials.request_token.reveal().into();
     Ok(([cookie], Json(body)).into_response())
 }
 
-/// `GET /console/session`: what the page of a signed-in browser needs after it was loaded again.
+/// `GET /console/session`: tells the page that was loaded again whether its browser is still signed
+/// in. Other servers of this machine get the cookie as well, so it does not suffice.
 async fn get_session(
     State(service): State<Arc<RestService>>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, ProblemDetails> {
-    let token = find_access(&service)?.find_request_token(&headers);
-    let token = token.ok_or_else(|| {
-        not_signed_in("this browser is not signed in")
-            .suggest("open the link that the server printed")
-    })?;
-    Ok(Json(session_body(&service, token.reveal())))
+    if !find_access(&service)?.is_signed_in(&headers) {
+        return Err(not_signed_in("this browser is not signed in")
+            .suggest("open the link that the server printed"));
+    }
+    Ok(Json(session_body(&service)))
 }
 
 /// `POST /console/sign-out`
@@ -108,9 +109,8 @@ fn not_signed_in(error: &str) -> ProblemDetails {
     ProblemDetails::new(StatusCode::UNAUTHORIZED, ErrorKind::Unauthorized.as_str(), error)
 }
 
-fn session_body(service: &RestService, request_token: &str) -> Value {
-    let (title, version) = (&service.options.title, &service.options.version);
-    json!({ "request_token": request_token, "title": title, "version": version })
+fn session_body(service: &RestService) -> Value {
+    json!({ "title": service.options.title, "version": service.options.version })
 }
 
 /// Returns a cookie that scripts cannot read and that browsers send with requests of this site

@@ -1,6 +1,18 @@
-// Sends requests to the API. The request token is only in this module's memory.
+// Sends requests to the API, with the request token.
+//
+// The token is in the storage of the tab, and tabs tell it each other. Both are of this origin, so a
+// server at another port cannot read it. It is worth nothing without the cookie.
 
-let requestToken;
+const TOKEN_KEY = 'console-request-token';
+const OTHER_TABS_MS = 300;
+const tabs = new BroadcastChannel('console-request-token');
+
+tabs.addEventListener('message', ({ data }) => {
+  if (data.token) sessionStorage.setItem(TOKEN_KEY, data.token);
+  else if (readToken()) tabs.postMessage({ token: readToken() });
+});
+
+const readToken = () => sessionStorage.getItem(TOKEN_KEY);
 
 // A failure that the server described, or that kept the request from it.
 export class ApiError extends Error {
@@ -14,13 +26,25 @@ export class ApiError extends Error {
   }
 }
 
-export function setRequestToken(token) {
-  requestToken = token;
+export function keepRequestToken(token) {
+  sessionStorage.setItem(TOKEN_KEY, token);
+  tabs.postMessage({ token });
+}
+
+// Asks the other tabs for the token, if this one has none.
+export async function findRequestToken() {
+  if (readToken()) return;
+  tabs.postMessage({});
+  await new Promise((resolve) => {
+    tabs.addEventListener('message', resolve, { once: true });
+    setTimeout(resolve, OTHER_TABS_MS);
+  });
 }
 
 async function send(path, { method = 'GET', body, headers = {}, signal } = {}) {
   const all = { ...headers };
-  if (requestToken) all['Console-Request'] = requestToken;
+  const token = readToken();
+  if (token) all['Console-Request'] = token;
   if (body !== undefined) all['Content-Type'] = 'application/json';
   const text = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
   try {

@@ -1,6 +1,6 @@
 // Signs in, and starts the page.
 
-import { ApiError, getJson, postJson, setRequestToken } from './api.js';
+import { ApiError, findRequestToken, getJson, keepRequestToken, postJson } from './api.js';
 import { h, replaceChildren } from './dom.js';
 import { showShell } from './shell.js';
 import { start } from './store.js';
@@ -8,18 +8,26 @@ import { start } from './store.js';
 const CODE = /^#[0-9a-f]{64}$/;
 const app = document.getElementById('app');
 
-// Exchanges the code of the link for a cookie, or asks whether the browser has one.
+// Exchanges the code of the link for a cookie and a request token, or asks whether the browser is
+// still signed in.
 async function signIn() {
   const fragment = location.hash;
-  if (!CODE.test(fragment)) return getJson('/console/session');
+  if (!CODE.test(fragment)) return readSession();
   // The code leaves the address bar and the history before it is used.
   history.replaceState(null, '', '/#/inbox');
   try {
-    return await postJson('/console/sign-in', { code: fragment.slice(1) });
+    const { request_token: token, ...session } = await postJson('/console/sign-in', { code: fragment.slice(1) });
+    keepRequestToken(token);
+    return session;
   } catch (error) {
     // A link that was opened before is no problem for a browser that is signed in.
-    return getJson('/console/session').catch(() => { throw error; });
+    return readSession().catch(() => { throw error; });
   }
+}
+
+async function readSession() {
+  await findRequestToken();
+  return getJson('/console/session');
 }
 
 function showProblem(error) {
@@ -40,7 +48,6 @@ function showProblem(error) {
 async function run() {
   try {
     const session = await signIn();
-    setRequestToken(session.request_token);
     await start(session);
     showShell(app);
     app.dataset.status = 'ready';
