@@ -305,6 +305,12 @@ const steps = {
     assert.equal(shown.images, 0);
     assert.ok(shown.text.includes('\\u{202e}') && shown.text.includes('\\u{7}') && !shown.text.includes('owned\u0007'), shown.text);
     assert.ok(!(await page.title()).includes('owned'));
+    // A long line takes time in proportion, and a line that was written over shows its last state.
+    const long = await page.evaluate(async () => {
+      const { terminal } = await import('/console/ansi.js');
+      return ['x'.repeat(200_000), '10 %\r50 %\r100 %\nnext\r\nlast\r'].map((it) => terminal(it).textContent).map((it) => (it.length > 100 ? it.length : it));
+    });
+    assert.deepEqual(long, [200_000, '100 %\nnext\nlast\\u{d}']);
     await checkAccess(page, 'terminal');
   },
 

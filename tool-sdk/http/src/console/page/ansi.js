@@ -13,7 +13,7 @@ export function terminal(text, label = 'Terminal output') {
 }
 
 export function terminalNodes(text) {
-  const clean = String(text).replace(OTHER, '').replace(/\r\n/g, '\n').replace(/[^\n]*\r(?=[^\n])/g, '');
+  const clean = String(text).replace(OTHER, '').replaceAll('\r\n', '\n').split('\n').map(afterReturn).join('\n');
   const nodes = [];
   let style = {};
   let last = 0;
@@ -25,6 +25,9 @@ export function terminalNodes(text) {
   addSpan(nodes, clean.slice(last), style);
   return nodes;
 }
+
+// Returns what is left of a line whose start was written over after a carriage return.
+const afterReturn = (line) => (line.length < 2 ? line : line.slice(line.lastIndexOf('\r', line.length - 2) + 1));
 
 function addSpan(nodes, text, style) {
   if (!text) return;
