@@ -71,6 +71,13 @@ async function callTool(tool, args) {
   return { status: response.status, body: await response.json() };
 }
 
+// Returns an event that happens once.
+function signal() {
+  let send;
+  const wait = new Promise((resolve) => { send = resolve; });
+  return { send, wait };
+}
+
 async function checkAccess(page, where) {
   // The policy forbids scripts in the page, not those of the debugger.
   await page.evaluate(AXE);
@@ -404,6 +411,40 @@ const steps = {
     await live(page);
     await page.waitForSelector('.approval[data-status=open]');
     approvalOf = called;
+  },
+
+  async 'a list that is late or fails hides no request'() {
+    assert.equal((await page.locator('.list a.row').count()), 1);
+    const [held, fetched] = [signal(), signal()];
+    let attempts = 0;
+    await page.route('**/v1/approvals', async (route) => {
+      attempts += 1;
+      if (attempts === 1) return route.abort();
+      const response = await route.fetch();
+      fetched.send();
+      await held.wait;
+      return route.fulfill({ response });
+    });
+    relay.cut();
+    await page.waitForSelector('[data-part=connection][data-status=waiting]');
+    relay.isOpen = true;
+    await live(page);
+    await fetched.wait;
+    // The list is read, and its response is on the way, when another request is asked.
+    const called = callTool('exec_command', { cmd: 'touch late' });
+    await page.waitForFunction(() => document.querySelectorAll('.list a.row').length === 2);
+    const settled = page.waitForResponse('**/v1/approvals');
+    held.send();
+    await settled;
+    await page.waitForTimeout(100);
+    assert.equal(await page.locator('.list a.row').count(), 2);
+    await page.unroute('**/v1/approvals');
+    await page.click('.list a.row >> nth=1');
+    await page.waitForSelector('.approval[data-status=open] .command-block:has-text("touch late")');
+    await page.waitForTimeout(450);
+    await page.click('[data-action=once]');
+    assert.equal((await called).status, 200);
+    await page.waitForSelector('.approval[data-status=open]');
   },
 
   async 'the keyboard alone is enough'() {

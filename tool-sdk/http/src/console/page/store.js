@@ -20,6 +20,8 @@ export const state = {
   calls: new Map(),
   approvals: [],
   questions: [],
+  // Approval requests that the events settled. Their ids do not come again.
+  settled: new Set(),
   // Answers that this page gave, by id, for rows that are about to go.
   answered: new Map(),
   lastEventId: undefined,
@@ -76,8 +78,21 @@ function setConnection(status) {
 
 // Reads what may have changed while there was no connection.
 function readAgain() {
-  readApprovals().catch(() => {});
-  readQuestions().catch(() => {});
+  readUntilDone(readApprovals);
+  readUntilDone(readQuestions);
+}
+
+// Reads a list, again after a failure. Another connection reads the lists anyway.
+async function readUntilDone(read) {
+  for (let delay = 250; ; delay = Math.min(delay * 2, 8000)) {
+    try {
+      return await read();
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) return undefined;
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      if (state.connection !== 'live') return undefined;
+    }
+  }
 }
 
 // The session of calls that this page makes. Its id is no secret, and survives a reload.
@@ -117,7 +132,10 @@ export async function readTools() {
 async function readApprovals() {
   const { last_event_id: last, approvals } = await getJson('/v1/approvals');
   state.lastEventId ??= last;
-  state.approvals = approvals.map(stamp);
+  // The stream may be ahead of the list: what it told after the list was made holds.
+  const listed = approvals.filter((it) => !state.settled.has(it.id)).map(stamp);
+  const later = state.approvals.filter((it) => it.seq > seqOf(last) && !listed.some((other) => other.id === it.id));
+  state.approvals = [...listed, ...later];
   notify('approvals');
 }
 
@@ -159,7 +177,7 @@ function callOf(id, { tool, session }) {
 
 function applyEvent({ id, data }) {
   if (data.type === 'gap') return readAgain();
-  if (data.type === 'questions_changed') return readQuestions().catch(() => {});
+  if (data.type === 'questions_changed') return readUntilDone(readQuestions);
   if (id) state.lastEventId = id;
   if (!data.call) return;
   const call = callOf(data.call, data);
@@ -197,6 +215,7 @@ const APPLY = {
   permission_replied: (call, data) => {
     if (call.state === 'waiting') call.state = 'pending';
     call.reply = data.reply;
+    state.settled.add(data.ask);
     state.approvals = state.approvals.filter((it) => it.id !== data.ask);
     notify('approvals');
   },
