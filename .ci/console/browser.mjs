@@ -270,6 +270,66 @@ const steps = {
     assert.equal(existsSync(file('made')), false);
   },
 
+  async 'all characters of a multi-line argument are shown'() {
+    const content = 'first\n\u001b]0;hidden\u0007second\rthird\u001b[2K\n';
+    const called = callTool('write_file', { path: 'shown.txt', content });
+    await page.waitForSelector('.approval[data-status=open]');
+    await page.waitForSelector('.alert.warning');
+    const shown = await page.textContent('.argument-list pre[aria-label=content]');
+    assert.equal(shown, 'first\n\\u{1b}]0;hidden\\u{7}second\\u{d}third\\u{1b}[2K\n');
+    await page.waitForTimeout(450);
+    await page.click('[data-action=reject]');
+    assert.equal((await called).status, 403);
+    const found = await page.evaluate(async () => {
+      const { hasHiddenWithin } = await import('/console/visible_text.js');
+      return [{ a: ['x', { b: '\u001b[2K' }] }, ['a\rb'], { 'a\u200b': 1 }, { a: ['x\ty\n', 1, null] }].map(hasHiddenWithin);
+    });
+    assert.deepEqual(found, [true, true, true, false]);
+  },
+
+  async 'a key that is held down answers one request'() {
+    const called = ['held-1', 'held-2'].map((name) => callTool('exec_command', { cmd: `mkdir ${name}` }));
+    await page.waitForSelector('nav .count:has-text("2")');
+    await page.waitForSelector('.approval[data-status=open]');
+    const first = await page.getAttribute('.approval', 'data-approval');
+    await page.waitForTimeout(450);
+    await page.locator('body').focus();
+    await page.keyboard.down('Shift');
+    await page.keyboard.down('A');
+    await page.waitForSelector(`.approval[data-status=open]:not([data-approval="${first}"])`);
+    await page.waitForTimeout(450);
+    // The key is still down, so this press is a repeated one.
+    await page.keyboard.down('A');
+    assert.equal(await page.getAttribute('.approval', 'data-status'), 'open');
+    await page.keyboard.up('A');
+    await page.keyboard.press('A');
+    await page.keyboard.up('Shift');
+    assert.deepEqual((await Promise.all(called)).map((it) => it.status), [200, 200]);
+  },
+
+  async 'a long list is seen before more than one call is allowed'() {
+    const found = await page.evaluate(async () => {
+      const { approvalPage } = await import('/console/approval_page.js');
+      const items = Array.from({ length: 620 }, (_, index) => index);
+      const request = { id: 'none', tool: 'write_file', arguments: { deep: { items } }, subjects: [], suggestions: ['*'], rules: [], reason: 'r', fingerprint: 'f'.repeat(64), risk: { class: 'write' } };
+      const { element } = approvalPage(request, () => {});
+      document.querySelector('main').append(element);
+      for (const it of element.querySelectorAll('.argument-list details')) it.open = true;
+      const isRefused = () => element.querySelector('[role=alert]').textContent.includes('look at all');
+      const press = (action) => element.querySelector(`[data-action=${action}]`).click();
+      press('session');
+      const before = isRefused();
+      await new Promise((resolve) => setTimeout(resolve, 450));
+      press('more');
+      press('session');
+      const after = isRefused();
+      const leaves = element.querySelectorAll('.argument-list .json-number').length;
+      element.remove();
+      return { before, after, leaves };
+    });
+    assert.deepEqual(found, { before: true, after: false, leaves: 620 });
+  },
+
   async 'arguments are edited before they are approved'() {
     const called = callTool('exec_command', { cmd: 'touch wrong' });
     await page.waitForSelector('.approval[data-status=open]');
@@ -376,9 +436,13 @@ const steps = {
     await page.click('[data-action=run]');
     await page.click('text=Decide in the inbox');
     await page.waitForSelector('.approval[data-status=open]');
-    await page.click('.scopes summary');
     await page.waitForTimeout(450);
-    await page.click('[data-action=session]');
+    // The first press shows the patterns, the second one grants them.
+    await page.keyboard.press('Shift+S');
+    await page.waitForSelector('.scopes details[open]');
+    assert.equal(await page.getAttribute('.approval', 'data-status'), 'open');
+    assert.equal(await page.evaluate(() => document.activeElement.className), 'patterns');
+    await page.keyboard.press('Shift+S');
     await page.waitForSelector('text=Nothing waits');
     await visit(page, '#/permissions');
     await page.waitForSelector('tr[data-grant]:has-text("log.txt")');

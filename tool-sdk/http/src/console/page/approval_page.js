@@ -8,7 +8,7 @@ import { originOf } from './headline.js';
 import { jsonTree } from './json_tree.js';
 import { callTitle, facts, riskBadge, showError } from './rows.js';
 import { answer, state } from './store.js';
-import { hasHidden, visibleNodes } from './visible_text.js';
+import { hasHiddenWithin, visibleNodes } from './visible_text.js';
 
 // What was pressed before the request could be read does not count.
 const GUARD_MS = 400;
@@ -18,7 +18,8 @@ export function approvalPage(request, onAnswered) {
   const message = h('div', { role: 'alert' });
   const scopes = h('div', { class: 'scopes' });
   const element = h('article', { class: 'approval', data: { approval: request.id, status: 'open' } });
-  let isWhole = true;
+  // Parts of the call that are cut until the user opens them.
+  const cut = new Set();
   let editor;
   let isAnswered = false;
 
@@ -50,7 +51,7 @@ export function approvalPage(request, onAnswered) {
   const patterns = request.suggestions.length ? patternFields(request) : undefined;
   const grant = (reply) => {
     const list = patterns.read();
-    if (!isWhole) return showError(message, new Error('look at all of the changes before you allow more than this call'));
+    if (cut.size) return showError(message, new Error('look at all of the call before you allow more than this call: open what is hidden in it'));
     if (!list.length) return showError(message, new Error('choose or write at least one pattern'));
     return send({ reply, patterns: list });
   };
@@ -65,7 +66,7 @@ export function approvalPage(request, onAnswered) {
   function toggleEdit() {
     if (editor) {
       editor = undefined;
-      replaceChildren(editPlace, argumentList(request.arguments));
+      replaceChildren(editPlace, argumentList(request.arguments, cut));
       editButton.querySelector('span').textContent = 'Edit the arguments';
       approve.querySelector('span').textContent = 'Approve once';
       scopes.hidden = false;
@@ -80,25 +81,32 @@ export function approvalPage(request, onAnswered) {
     editor.element.querySelector('textarea, input, select')?.focus();
   }
 
-  const editPlace = h('div', {}, argumentList(request.arguments));
+  const editPlace = h('div', {}, argumentList(request.arguments, cut));
   const editButton = button('Edit the arguments', toggleEdit, { kind: 'small', data: { action: 'edit' }, 'aria-keyshortcuts': 'Shift+E' });
   const gone = h('div', { class: 'note', role: 'status', hidden: true });
-  const all = JSON.stringify([request.arguments, request.preview ?? '', request.subjects]);
 
-  if (patterns) {
-    replaceChildren(scopes, h('details', { class: 'more' }, h('summary', {}, 'Allow further calls like this'), patterns.element,
-      h('div', { class: 'button-row' },
-        button('For this session', () => grant('session'), { data: { action: 'session' }, 'aria-keyshortcuts': 'Shift+S' }),
-        button('Always, in this folder', () => grant('always'), { data: { action: 'always' } }))));
+  const further = patterns && h('details', { class: 'more' }, h('summary', {}, 'Allow further calls like this'), patterns.element,
+    h('div', { class: 'button-row' },
+      button('For this session', () => grant('session'), { data: { action: 'session' }, 'aria-keyshortcuts': 'Shift+S' }),
+      button('Always, in this folder', () => grant('always'), { data: { action: 'always' } })));
+  replaceChildren(scopes, further);
+
+  // The first press shows the patterns, the second one grants them.
+  function grantByKey() {
+    if (!further || editor) return undefined;
+    if (further.open) return grant('session');
+    further.open = true;
+    return patterns.element.focus();
   }
+
   replaceChildren(element,
     h('div', { class: 'detail-head' },
       h('div', {}, h('p', { class: 'eyebrow' }, 'Approval needed'), h('h2', { class: 'detail-title' }, callTitle(request))),
       h('div', { class: 'badges' }, riskBadge(request.risk, request.dangerous))),
     gone,
-    hasHidden(all) && h('p', { class: 'alert warning' }, 'The call has invisible or control characters. They are shown as escapes.'),
+    hasHiddenWithin([request.arguments, request.preview, request.subjects]) && h('p', { class: 'alert warning' }, 'The call has invisible or control characters. They are shown as escapes.'),
     h('p', { class: 'reason' }, visibleNodes(request.reason)),
-    previewOf(request, () => { isWhole = true; }, () => { isWhole = false; }),
+    previewOf(request, cut),
     h('div', { class: 'section-head' }, h('h3', { class: 'section-title' }, 'Arguments'), editButton),
     editPlace,
     request.original !== undefined && h('details', { class: 'more' }, h('summary', {}, 'A hook changed them; as the model sent them'), argumentList(request.original)),
@@ -123,20 +131,21 @@ export function approvalPage(request, onAnswered) {
     close() {},
     keys: {
       once: () => approve.click(),
-      session: () => patterns && grant('session'),
+      session: grantByKey,
       edit: () => editButton.click(),
       reject: () => (document.activeElement === feedback ? reject.click() : feedback.focus()),
     },
   };
 }
 
-// Returns the preview: a diff, a command, or whatever facts the tool tells.
-function previewOf(request, onWhole, onCut) {
+// Returns the preview: a diff, a command, or the facts that the tool tells. Adds to `cut` what is not
+// shown yet.
+function previewOf(request, cut) {
   const { unified, path, added, removed, ...rest } = request.preview && typeof request.preview === 'object' && !Array.isArray(request.preview) ? request.preview : {};
   const parts = [];
   if (typeof unified === 'string') {
-    onCut();
-    parts.push(diffView(unified, { path, onWhole }));
+    cut.add('diff');
+    parts.push(diffView(unified, { path, onWhole: () => cut.delete('diff') }));
   }
   if (request.risk?.class === 'execute' && typeof request.arguments?.[request.display?.primary] === 'string') {
     parts.push(h('pre', { class: 'command-block', 'aria-label': 'Command' }, visibleNodes(request.arguments[request.display.primary])));
@@ -144,7 +153,7 @@ function previewOf(request, onWhole, onCut) {
   if (typeof request.preview === 'string') parts.push(h('pre', { class: 'text' }, visibleNodes(request.preview)));
   const entries = Object.entries(rest);
   if (entries.length) {
-    parts.push(facts(entries.map(([name, value]) => [name.replaceAll('_', ' '), Array.isArray(value) && value.every((it) => typeof it === 'string') ? value.map((it) => h('div', { class: 'mono' }, visibleNodes(it))) : typeof value === 'string' ? value : jsonTree(value)])));
+    parts.push(facts(entries.map(([name, value]) => [name.replaceAll('_', ' '), Array.isArray(value) && value.every((it) => typeof it === 'string') ? value.map((it) => h('div', { class: 'mono' }, visibleNodes(it))) : typeof value === 'string' ? value : jsonTree(value, { cut })])));
   }
   const subjects = (request.subjects ?? []).map((it) => (typeof it === 'string' ? it : it.text ?? it.value ?? JSON.stringify(it)));
   if (subjects.length > 1) parts.push(h('div', { class: 'subjects' }, h('h3', { class: 'section-title' }, `Acts on ${subjects.length} things`), h('ul', { class: 'mono' }, subjects.map((it) => h('li', {}, visibleNodes(it))))));
@@ -167,7 +176,7 @@ function patternFields(request) {
       covered.length ? `Of the calls so far that would be: ${covered.slice(0, 5).join(', ')}${covered.length > 5 ? ` and ${covered.length - 5} more` : ''}.` : '');
   };
   describe();
-  return { element: h('div', { class: 'patterns' }, rows.map((it) => h('div', { class: 'pattern' }, it.check, it.input)), note), read };
+  return { element: h('div', { class: 'patterns', tabindex: -1, role: 'group', 'aria-label': 'Patterns to allow' }, rows.map((it) => h('div', { class: 'pattern' }, it.check, it.input)), note), read };
 }
 
 // What earlier calls of the tool acted on, as far as their primary argument says so.

@@ -5,7 +5,7 @@ import { copyButtons } from './copy_as.js';
 import { button, h, icon, replaceChildren } from './dom.js';
 import { durationText, originOf, timeText } from './headline.js';
 import { jsonTree } from './json_tree.js';
-import { displayElement, plainText, resultParts } from './result_view.js';
+import { displayElement, resultParts } from './result_view.js';
 import { facts, showError, stateBadge, tabs } from './rows.js';
 import { cancelCall, isRunning, readResult, state, subscribe } from './store.js';
 import { visibleNodes } from './visible_text.js';
@@ -111,10 +111,16 @@ export function callFacts(call) {
     call.arguments ? argumentList(call.arguments) : h('p', { class: 'muted' }, 'They are not known here.'));
 }
 
-// Arguments one below the other: texts as text, others as a tree.
-export function argumentList(args) {
+// Arguments one below the other: texts with every character of theirs, others as a tree. Adds to `cut`
+// the lists of which a part is shown only when the user asks for the rest.
+export function argumentList(args, cut) {
   const entries = args && typeof args === 'object' && !Array.isArray(args) ? Object.entries(args) : [['', args]];
   if (!entries.length) return h('p', { class: 'muted' }, 'None.');
   return h('dl', { class: 'argument-list' }, entries.map(([name, value]) => h('div', {}, h('dt', { class: 'mono' }, visibleNodes(name)),
-    h('dd', {}, typeof value === 'string' ? (value.includes('\n') ? plainText(value) : h('code', { class: 'value' }, visibleNodes(value))) : jsonTree(value)))));
+    h('dd', {}, typeof value === 'string' ? argumentText(name, value) : jsonTree(value, { cut })))));
+}
+
+function argumentText(name, text) {
+  if (!text.includes('\n')) return h('code', { class: 'value' }, visibleNodes(text));
+  return h('pre', { class: 'text', tabindex: 0, role: 'region', 'aria-label': name || 'Text' }, visibleNodes(text));
 }

@@ -1,16 +1,25 @@
 // JSON as a tree that opens and closes, and flat records as a table.
 
-import { h } from './dom.js';
+import { button, h } from './dom.js';
 import { visibleNodes } from './visible_text.js';
 
 const MAX_ITEMS = 500;
 
-// Returns the tree of a value; the first `open` levels are open.
-export function jsonTree(value, { open = 2 } = {}) {
-  return h('div', { class: 'json mono' }, node(undefined, value, open));
+// Returns the tree of a value; the first `open` levels are open. `cut` gets the lists and objects of
+// which only a part is shown, each until the user asks for the rest of it.
+export function jsonTree(value, { open = 2, cut = new Set() } = {}) {
+  addCut(value, cut);
+  return h('div', { class: 'json mono' }, node(undefined, value, open, cut));
 }
 
-function node(key, value, open) {
+function addCut(value, cut) {
+  if (value === null || typeof value !== 'object') return;
+  const items = Object.values(value);
+  if (items.length > MAX_ITEMS) cut.add(value);
+  for (const item of items) addCut(item, cut);
+}
+
+function node(key, value, open, cut) {
   const label = key === undefined ? undefined : [h('span', { class: 'json-key' }, visibleNodes(String(key))), ': '];
   if (value === null || typeof value !== 'object') {
     return h('div', { class: 'json-leaf' }, label, scalar(value));
@@ -20,10 +29,17 @@ function node(key, value, open) {
   if (!entries.length) return h('div', { class: 'json-leaf' }, label, isArray ? '[]' : '{}');
   const count = isArray ? `${entries.length} items` : `${entries.length} members`;
   const details = h('details', { class: 'json-node' }, h('summary', {}, label, h('span', { class: 'json-count' }, isArray ? `[${count}]` : `{${count}}`)));
+  const show = (part) => { for (const [name, item] of part) details.append(node(name, item, open - 1, cut)); };
   const fill = () => {
     if (details.childElementCount > 1) return;
-    for (const [name, item] of entries.slice(0, MAX_ITEMS)) details.append(node(name, item, open - 1));
-    if (entries.length > MAX_ITEMS) details.append(h('div', { class: 'json-leaf' }, `… ${entries.length - MAX_ITEMS} more`));
+    show(entries.slice(0, MAX_ITEMS));
+    if (entries.length <= MAX_ITEMS) return;
+    const more = button(`… ${entries.length - MAX_ITEMS} more`, () => {
+      more.remove();
+      show(entries.slice(MAX_ITEMS));
+      cut.delete(value);
+    }, { kind: 'small', data: { action: 'more' } });
+    details.append(more);
   };
   details.open = open > 0;
   if (details.open) fill();

@@ -3,6 +3,8 @@
 import { button, h } from './dom.js';
 
 const actions = new Map();
+// Keys that may be held down. An answer needs a press of its own.
+const REPEATABLE = ['j', 'k'];
 
 // Sets what a key does while a view is shown; returns a function that ends it.
 export function bindKeys(bindings) {
@@ -20,6 +22,7 @@ export function listenForKeys({ views, help }) {
       return;
     }
     if (document.querySelector('dialog[open]')) return;
+    if (event.repeat && !REPEATABLE.includes(event.key)) return;
     const view = isGoing && Object.entries(views).find(([, it]) => it.key === event.key);
     isGoing = false;
     if (view) location.hash = `#/${view[0]}`;
@@ -39,7 +42,7 @@ export function helpDialog(views) {
     ['/', 'Search'],
     ['j, k', 'Next, previous request, call or tool'],
     ['Shift+A', 'Approve once'],
-    ['Shift+S', 'Allow for the session'],
+    ['Shift+S', 'Show the patterns; pressed again, allow them for the session'],
     ['Shift+E', 'Edit the arguments'],
     ['Shift+R', 'Reject: write a reason, or press Reject'],
     ['?', 'This list'],

@@ -16,6 +16,13 @@ export function hasHidden(text) {
   return String(text).search(HIDDEN) >= 0;
 }
 
+// Returns whether a text in the JSON value, or a name in it, has such characters.
+export function hasHiddenWithin(value) {
+  if (typeof value === 'string') return hasHidden(value);
+  return Boolean(value) && typeof value === 'object'
+    && Object.entries(value).some(([name, item]) => hasHidden(name) || hasHiddenWithin(item));
+}
+
 // Returns the nodes of the text, with each escape marked.
 export function visibleNodes(text) {
   const nodes = [];
