@@ -218,8 +218,10 @@ const steps = {
       const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
       const parts = resultParts({ text: 'x', structured: [{ a: 1, b: 'two' }], attachments: [{ mime: 'image/png', base64: dot }, { mime: 'image/svg+xml', base64: btoa('<svg onload="alert(1)"/>') }] });
       const count = (selector) => parts.reduce((sum, it) => sum + it.element.querySelectorAll(selector).length, 0);
-      return { before, after, titles: parts.map((it) => it.title), images: count('img'), svg: count('svg'), cells: count('td') };
+      const { originOf } = await import('/console/headline.js');
+      return { before, after, origin: originOf({ source: { type: 'plugin', id: 'kit' } }), titles: parts.map((it) => it.title), images: count('img'), svg: count('svg'), cells: count('td') };
     });
+    assert.equal(found.origin, 'kit');
     assert.deepEqual(found.before, { isRight: true, value: { shape: { kind: 'square', width: 2 }, tags: ['b'], colour: 'b' } });
     assert.deepEqual(found.after, { value: { shape: { kind: 'circle', radius: 0 }, tags: ['b'], colour: 'b' }, fault: 'must be more than 0', colour: 'Blue' });
     assert.deepEqual([found.titles.slice(0, 3), found.images, found.svg, found.cells], [['Attachments', 'Data', 'Text for the model'], 1, 0, 2]);

@@ -31,7 +31,7 @@ function valueOf(display, args, key) {
 // Returns where a tool comes from, such as `github (MCP)`.
 export function originOf({ source } = {}) {
   if (!source || source.type === 'native' || source.type === undefined) return '';
-  return source.server ?? source.name ?? source.type;
+  return source.server ?? source.name ?? source.id ?? source.type;
 }
 
 export const STATE_NAMES = {

@@ -40,7 +40,7 @@ export function questionPage(question, onAnswered) {
     return send({ action: 'accept', ...(editor && { content: editor.read() }) });
   };
   replaceChildren(element,
-    h('div', { class: 'detail-head' }, h('div', {}, h('p', { class: 'eyebrow' }, question.tool ? `${question.tool} asks` : 'A tool asks'), h('h2', { class: 'detail-title' }, visibleNodes(title)))),
+    h('div', { class: 'detail-head' }, h('div', {}, h('p', { class: 'eyebrow' }, 'A tool asks'), h('h2', { class: 'detail-title' }, visibleNodes(title)))),
     rest.length > 0 && h('p', { class: 'question-text' }, visibleNodes(rest.join('\n').trim())),
     gone,
     editor?.element,

@@ -46,7 +46,7 @@ export function showPermissions(main) {
     const row = (grant) => h('tr', { data: { grant: grant.id } },
       h('td', { class: 'mono' }, visibleNodes(grant.tool)),
       h('td', { class: 'mono strong' }, grant.patterns.map((it) => h('div', {}, visibleNodes(it)))),
-      h('td', {}, grant.scope === 'session' ? 'Until the session ends' : ['Always, in ', h('span', { class: 'mono' }, visibleNodes(grant.workspace ?? ''))], grant.void && h('span', { class: 'badge warn' }, 'Void: the tool changed')),
+      h('td', {}, grant.scope === 'session' ? 'Until the session ends' : ['Always, in ', h('span', { class: 'mono' }, visibleNodes(grant.workspace ?? ''))]),
       h('td', {}, grant.created ? new Date(grant.created * 1000).toLocaleString() : ''),
       h('td', { class: 'cell-action' }, button('Revoke', () => revoke(grant), { kind: 'small danger', 'aria-label': `Revoke ${grant.patterns.join(', ')} of ${grant.tool}` })));
     return h('section', {}, head, tableOf('Grants', ['Tool', 'Pattern', 'Holds', 'Granted', ''], grants.map(row)));
