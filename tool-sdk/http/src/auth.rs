@@ -325,10 +325,10 @@ impl Authenticator {
         self.access_tokens.as_ref().is_some_and(|it| it.issuer.has_approvals_scope())
     }
 
-    /// Whether a browser is signed in to the console.
+    /// Whether a page of the console is open.
     #[cfg(feature = "rest")]
     pub(super) fn has_console_user(&self) -> bool {
-        self.console.as_ref().is_some_and(ConsoleAccess::has_browser)
+        self.console.as_ref().is_some_and(ConsoleAccess::has_open_page)
     }
 }
 

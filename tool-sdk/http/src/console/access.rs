@@ -28,6 +28,9 @@ const MAX_CODES: usize = 8;
 /// How many browsers are signed in at once; the one that was idle for longest is signed out for
 /// another one.
 const MAX_BROWSERS: usize = 16;
+/// How long after its last event stream a page may still come back: it is loaded again, or connects
+/// again after an interruption.
+const ABSENCE_LIMIT: Duration = Duration::from_mins(1);
 
 /// Who may use the console of a server. A host makes one, passes it to
 /// [`RestOptions::with_console`](crate::rest::RestOptions::with_console), and gives the link to the
@@ -67,7 +70,18 @@ struct SignedInBrowser {
     cookie: TokenDigest,
     request_token: TokenDigest,
     last_used: Instant,
+    streams: Arc<Mutex<BrowserStreams>>,
 }
+
+/// The event streams of a browser. A page has one open while it is shown.
+struct BrowserStreams {
+    open: usize,
+    /// When the browser signed in, or a stream of it ended.
+    last_seen: Instant,
+}
+
+/// An open event stream of a browser. Dropping it counts it as ended.
+pub(crate) struct BrowserStreamGuard(Arc<Mutex<BrowserStreams>>);
 
 /// What a browser gets that signs in.
 pub(crate) struct BrowserCredentials {
@@ -103,9 +117,19 @@ impl ConsoleAccess {
         Ok(format!("{}/#{}", base.trim_end_matches('/'), code.reveal()))
     }
 
-    /// Whether a browser is signed in.
-    pub(crate) fn has_browser(&self) -> bool {
-        self.lock().browsers.iter().any(SignedInBrowser::is_valid)
+    /// Whether a page of the console is open, or was within the last minute: a call that needs an
+    /// approval waits only for a user who sees the request.
+    pub(crate) fn has_open_page(&self) -> bool {
+        let (state, now) = (self.lock(), Instant::now());
+        state.browsers.iter().any(|it| it.is_valid() && it.has_open_page(now))
+    }
+
+    /// Counts an event stream of the browser that the request comes from, until the guard is
+    /// dropped.
+    pub(crate) fn count_stream(&self, headers: &HeaderMap) -> Option<BrowserStreamGuard> {
+        let streams = Arc::clone(&self.lock().find_browser(headers)?.streams);
+        lock_streams(&streams).open += 1;
+        Some(BrowserStreamGuard(streams))
     }
 
     /// Whether the request comes from the page of a signed-in browser.
@@ -151,6 +175,7 @@ impl State {
             cookie: TokenDigest::new(credentials.cookie.reveal()),
             request_token: TokenDigest::new(credentials.request_token.reveal()),
             last_used: Instant::now(),
+            streams: Arc::new(Mutex::new(BrowserStreams { open: 0, last_seen: Instant::now() })),
         });
         Ok(credentials)
     }
@@ -180,9 +205,26 @@ impl SignedInBrowser {
         self.last_used.elapsed() < ConsoleAccess::IDLE_LIMIT
     }
 
+    fn has_open_page(&self, now: Instant) -> bool {
+        let streams = lock_streams(&self.streams);
+        streams.open > 0 || now.saturating_duration_since(streams.last_seen) < ABSENCE_LIMIT
+    }
+
     fn has_cookie(&self, cookies: &[TokenDigest]) -> bool {
         cookies.iter().any(|it| self.cookie.matches(it))
     }
+}
+
+impl Drop for BrowserStreamGuard {
+    fn drop(&mut self) {
+        let mut streams = lock_streams(&self.0);
+        streams.open = streams.open.saturating_sub(1);
+        streams.last_seen = Instant::now();
+    }
+}
+
+fn lock_streams(streams: &Mutex<BrowserStreams>) -> MutexGuard<'_, BrowserStreams> {
+    streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the name of the cookie. Browsers send cookies to all ports of a host, so the name has the
@@ -229,13 +271,38 @@ mod tests {
     fn a_code_counts_once() {
         let access = ConsoleAccess::default();
         let code = code_of(&access);
-        assert!(access.redeem_code("other").is_none() && !access.has_browser());
-        assert!(access.redeem_code(&code).is_some() && access.has_browser());
+        assert!(access.redeem_code("other").is_none() && !access.has_open_page());
+        assert!(access.redeem_code(&code).is_some() && access.has_open_page());
         assert!(access.redeem_code(&code).is_none());
         // The oldest of too many codes ends.
         let first = code_of(&access);
         (0..MAX_CODES).for_each(|_| drop(code_of(&access)));
         assert!(access.redeem_code(&first).is_none());
+    }
+
+    #[test]
+    fn a_browser_without_a_stream_has_no_page_after_a_minute() {
+        let access = ConsoleAccess::default();
+        let ada = access.redeem_code(&code_of(&access)).unwrap().unwrap();
+        let cookie = format!("tool-console-8080={}", ada.cookie.reveal());
+        let headers = headers(&cookie, ada.request_token.reveal());
+        let has_page_after = |seconds: u64| {
+            let then = Instant::now() + Duration::from_secs(seconds);
+            access.lock().browsers.iter().any(|it| it.has_open_page(then))
+        };
+        // The page has a minute for its first stream.
+        assert!(has_page_after(30) && !has_page_after(61));
+        let streams = [(); 2].map(|()| access.count_stream(&headers).unwrap());
+        assert!(has_page_after(61));
+        let [first, second] = streams;
+        drop(first);
+        assert!(has_page_after(61));
+        drop(second);
+        assert!(has_page_after(30) && !has_page_after(61));
+        // A browser that signed out has none.
+        let _stream = access.count_stream(&headers).unwrap();
+        access.sign_out(&headers);
+        assert!(!access.has_open_page() && access.count_stream(&headers).is_none());
     }
 
     #[test]

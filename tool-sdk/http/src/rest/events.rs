@@ -15,6 +15,7 @@ use super::event_log::{EventLog, LogEntry};
 use super::problem::ProblemDetails;
 use super::request::{LAST_EVENT_ID, SESSION_ID, header_text};
 use super::service::RestService;
+use crate::console::BrowserStreamGuard;
 use crate::scopes::TokenScope;
 
 /// The log that a request may read, and where it starts.
@@ -25,6 +26,8 @@ pub(super) struct EventSource {
     is_restarted: bool,
     /// Changes with the open questions, for clients that may answer them.
     questions: Option<watch::Receiver<()>>,
+    /// Counts the stream of a page of the console.
+    console_stream: Option<BrowserStreamGuard>,
 }
 
 impl FromRequestParts<Arc<RestService>> for EventSource {
@@ -34,7 +37,7 @@ impl FromRequestParts<Arc<RestService>> for EventSource {
         parts: &mut Parts,
         service: &Arc<RestService>,
     ) -> Result<Self, ProblemDetails> {
-        let mut questions = None;
+        let (mut questions, mut console_stream) = (None, None);
         let log = match header_text(&parts.headers, &SESSION_ID)? {
             Some(id) => {
                 let ToolCaller(caller) = ToolCaller::from_request_parts(parts, service).await?;
@@ -46,6 +49,8 @@ impl FromRequestParts<Arc<RestService>> for EventSource {
                 let ApprovalCaller(caller) = caller.map_err(|problem| {
                     problem.suggest("send the `Session-Id` of a session to read its events")
                 })?;
+                let console = service.options.console.as_ref().filter(|_| caller.is_console);
+                console_stream = console.and_then(|it| it.count_stream(&parts.headers));
                 Some(match caller.scopes.contains(TokenScope::Administration) {
                     true => {
                         questions = Some(service.questions.subscribe_changes());
@@ -64,7 +69,7 @@ impl FromRequestParts<Arc<RestService>> for EventSource {
             Some(Some(seq)) => (seq, false),
             Some(None) => (0, true),
         };
-        Ok(Self { log, after, is_restarted, questions })
+        Ok(Self { log, after, is_restarted, questions, console_stream })
     }
 }
 
@@ -78,8 +83,8 @@ pub(super) async fn stream_events(
     let hub = Arc::clone(&service.events);
     let reader = source.log.read_after(source.after);
     let first = source.is_restarted.then(|| state_event("gap"));
-    let state = (reader, source.questions, subscriber);
-    let rest = stream::unfold(state, move |(mut reader, mut questions, subscriber)| {
+    let state = (reader, source.questions, (subscriber, source.console_stream));
+    let rest = stream::unfold(state, move |(mut reader, mut questions, guards)| {
         let (hub, shutdown) = (Arc::clone(&hub), shutdown.clone());
         async move {
             let event = tokio::select! {
@@ -90,7 +95,7 @@ pub(super) async fn stream_events(
                 () = wait_for_change(&mut questions) => state_event("questions_changed"),
                 () = shutdown.cancelled() => return None,
             };
-            Some((event, (reader, questions, subscriber)))
+            Some((event, (reader, questions, guards)))
         }
     });
     use futures_util::StreamExt as _;

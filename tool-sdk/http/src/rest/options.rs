@@ -134,8 +134,8 @@ impl RestOptions {
     /// Serves the console at `/`, for browsers that `access` signs in; there is none by default. Its
     /// page needs `/`, `/console/…` and the API at `/v1`.
     ///
-    /// While a browser is signed in, calls that need an approval wait for it, and tools can ask its
-    /// user.
+    /// While a page of the console is open, or was within the last minute, calls that need an
+    /// approval wait for it, and tools can ask its user.
     #[must_use]
     pub fn with_console(mut self, access: ConsoleAccess) -> Self {
         self.console = Some(access);

@@ -1,6 +1,6 @@
 //! Questions of running tools, which a person answers in the console.
 //!
-//! A session of the API that has no other channel asks here while a browser is signed in. A
+//! A session of the API that has no other channel asks here while a page of the console is open. A
 //! question is open until it is answered, or its call ends.
 //!
 //! **Invariant:** an answer counts once, and is data for the tool, not an approval.
@@ -127,7 +127,7 @@ struct ConsoleQuestions {
 
 impl InquiryHandler for ConsoleQuestions {
     fn supports(&self, kind: InquiryKind) -> bool {
-        matches!(kind, InquiryKind::Form | InquiryKind::Url) && self.console.has_browser()
+        matches!(kind, InquiryKind::Form | InquiryKind::Url) && self.console.has_open_page()
     }
 
     fn supports_secrets(&self) -> bool {

@@ -136,14 +136,13 @@ fn mcp_server(pipeline: &Pipeline, options: &RestOptions) -> Server {
     }
 }
 
-/// Lets the calls of MCP clients that ask no user wait for the console, while a browser is signed
-/// in.
+/// Lets the calls of MCP clients that ask no user wait for the console, while a page of it is open.
 fn with_console_approvals(server: Server, options: &RestOptions) -> Server {
     let Some(console) = options.console.clone().filter(|_| options.asks_approvers) else {
         return server;
     };
     let approver: Arc<dyn Approver> = Arc::new(ApproverById);
-    server.with_fallback_approver(move || console.has_browser().then(|| Arc::clone(&approver)))
+    server.with_fallback_approver(move || console.has_open_page().then(|| Arc::clone(&approver)))
 }
 
 fn api_routes() -> Router<Arc<RestService>> {
