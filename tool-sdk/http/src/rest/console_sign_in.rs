@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::{HOST, HeaderName, SET_COOKIE};
+use axum::http::header::{HOST, HeaderName, ORIGIN, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -86,7 +86,7 @@ async fn sign_out(
     Ok((StatusCode::NO_CONTENT, [cookie]).into_response())
 }
 
-/// `POST /v1/console/links`: makes a further link.
+/// `POST /v1/console/links`: makes a further link, to the address that the client used.
 pub(super) async fn create_link(
     State(service): State<Arc<RestService>>,
     _: AdministrationCaller,
@@ -95,7 +95,8 @@ pub(super) async fn create_link(
     let access = service.options.console.as_ref();
     let access = access.ok_or_else(|| ProblemDetails::not_found("the server has no console"))?;
     let host = headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
-    let link = access.create_link(&format!("http://{host}"));
+    let scheme = if is_behind_tls(&headers) { "https" } else { "http" };
+    let link = access.create_link(&format!("{scheme}://{host}"));
     let link = link.map_err(|_| ProblemDetails::busy("the system has no random numbers"))?;
     let lifetime = ConsoleAccess::LINK_LIFETIME.as_secs();
     Ok(Json(json!({ "link": link, "expires_in_s": lifetime })))
@@ -113,9 +114,16 @@ fn session_body(service: &RestService) -> Value {
     json!({ "title": service.options.title, "version": service.options.version })
 }
 
+/// Whether the client connects to a proxy that ends TLS: its page has an `https` origin. A request
+/// with an origin of another host does not get here.
+fn is_behind_tls(headers: &HeaderMap) -> bool {
+    headers.get(ORIGIN).is_some_and(|it| it.as_bytes().starts_with(b"https://"))
+}
+
 /// Returns a cookie that scripts cannot read and that browsers send with requests of this site
-/// only.
+/// only; behind TLS, with encrypted ones only.
 fn set_cookie(headers: &HeaderMap, value: &str, age: &str) -> (HeaderName, String) {
     let name = cookie_name(headers);
-    (SET_COOKIE, format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{age}"))
+    let secure = if is_behind_tls(headers) { "; Secure" } else { "" };
+    (SET_COOKIE, format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{age}"))
 }

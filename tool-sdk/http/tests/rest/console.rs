@@ -144,6 +144,22 @@ async fn an_administrator_makes_further_links() {
     server.post("/console/sign-in", &json!({ "code": code })).send().await.expect(200);
 }
 
+// A proxy that ends TLS passes the origin of the page on.
+#[tokio::test]
+async fn behind_tls_links_are_https_and_the_cookie_is_secure() {
+    let (server, access) = start_with_console(|pipeline| pipeline).await;
+    let origin = format!("https://{}", server.address);
+    let browser = sign_in(&server, &access).await;
+    let more = browser.ask(server.post("/v1/console/links", &json!({})));
+    let made = more.header("origin", &*origin).send().await.expect(200);
+    let link = made.json()["link"].as_str().unwrap().to_owned();
+    let (base, code) = link.split_once("/#").unwrap();
+    assert_eq!(base, origin);
+    let enter = server.post("/console/sign-in", &json!({ "code": code })).without("authorization");
+    let signed_in = enter.header("origin", &*origin).send().await.expect(200);
+    assert!(signed_in.header("set-cookie").ends_with("; SameSite=Strict; Secure"));
+}
+
 // Without a browser a call is denied at once; with one it waits.
 #[tokio::test]
 async fn a_call_waits_for_a_signed_in_browser() {
