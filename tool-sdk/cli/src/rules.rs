@@ -64,7 +64,7 @@ pub(super) fn run(tools: &Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Res
     Ok(0)
 }
 
-/// Returns the rules for every call, and then those of each agent.
+/// Returns the rules for every call, then those of each agent, and those of plugins.
 fn applicable_rules(tools: &Toolset) -> Vec<ListedRule> {
     let mut rules: Vec<ListedRule> = Vec::new();
     for (agent, view) in tools.agent_views() {
@@ -74,6 +74,9 @@ fn applicable_rules(tools: &Toolset) -> Vec<ListedRule> {
                 rules.push((rule.clone(), agent.clone()));
             }
         }
+    }
+    for plugin in tools.plugins() {
+        rules.extend(plugin.rules().iter().map(|rule| (rule.clone(), None)));
     }
     rules
 }
@@ -104,8 +107,32 @@ fn rule_json((rule, agent): &ListedRule) -> Value {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
+    use tool_sdk_core::{Plugin, PluginRegistrar, ToolError};
 
-    use crate::test_support::TestCli;
+    use crate::App;
+    use crate::test_support::{TestCli, test_registry};
+
+    /// A plugin with one rule.
+    struct CarefulPlugin;
+
+    impl Plugin for CarefulPlugin {
+        fn id(&self) -> &str {
+            "careful"
+        }
+
+        fn register(&self, registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
+            registrar.add_rules(["deny echo(text: secret)".parse().map_err(ToolError::config)?])
+        }
+    }
+
+    #[test]
+    fn rules_of_plugins_are_listed_with_their_plugin() {
+        let setting = TestCli::default();
+        let app = App::new(test_registry()).with_plugin(CarefulPlugin);
+        let ran = setting.run_app(&app, &["rules", "list"]);
+        assert!(ran.out.contains("deny echo(text: secret)"), "{}", ran.out);
+        assert!(ran.out.contains("careful"), "{}", ran.out);
+    }
 
     // F74
     #[test]

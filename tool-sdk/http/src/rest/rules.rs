@@ -64,7 +64,7 @@ pub(super) async fn list_rules(
     Json(PolicyBody { mode: toolset.view().mode().as_str(), rules })
 }
 
-/// Returns the rules for every call, and then those of each agent alone.
+/// Returns the rules for every call, then those of each agent alone, and those of plugins.
 fn applicable_rules(toolset: &Toolset) -> Vec<RuleBody> {
     let mut rules: Vec<RuleBody> = Vec::new();
     for (agent, view) in toolset.agent_views() {
@@ -74,6 +74,9 @@ fn applicable_rules(toolset: &Toolset) -> Vec<RuleBody> {
                 rules.push(rule);
             }
         }
+    }
+    for plugin in toolset.plugins() {
+        rules.extend(plugin.rules().iter().map(|rule| RuleBody::new(rule, None)));
     }
     rules
 }

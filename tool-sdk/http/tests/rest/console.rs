@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use tool_sdk::http::{ConsoleAccess, HttpOptions, RestOptions};
-use tool_sdk::{Action, AuditLog, Pipeline, Redactor, Rule, Session};
+use tool_sdk::{
+    Action, AuditLog, Pipeline, Plugin, PluginRegistrar, Redactor, Rule, Session, ToolError,
+};
 
 use crate::server::{ADMIN, CLIENT, PERSON, TestRequest, TestServer, with_people};
 use crate::tools::{ToolSignals, registry};
@@ -243,6 +245,32 @@ async fn rules_are_listed_with_the_mode() {
         (&rule["permission"], &rule["action"], &rule["locked"]),
         (&json!("write_word"), &json!("deny"), &json!(true))
     );
+}
+
+/// A plugin with one rule.
+struct CarefulPlugin;
+
+impl Plugin for CarefulPlugin {
+    fn id(&self) -> &str {
+        "careful"
+    }
+
+    fn register(&self, registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
+        registrar.add_rules(["deny write_word".parse().map_err(ToolError::config)?])
+    }
+}
+
+#[tokio::test]
+async fn rules_of_plugins_are_listed_with_their_plugin() {
+    let load = |pipeline: Pipeline| {
+        pipeline.plugins().load(&CarefulPlugin).unwrap();
+        pipeline
+    };
+    let server = TestServer::start_with(load, with_people).await;
+    let policy = server.get("/v1/rules").token(ADMIN).send().await.expect(200).json();
+    let rule = policy["rules"].as_array().unwrap().last().unwrap();
+    assert_eq!((&rule["permission"], &rule["action"]), (&json!("write_word"), &json!("deny")));
+    assert!(rule["origin"].as_str().unwrap().contains("careful"), "{rule}");
 }
 
 // F76: a grant is listed, and the next call is asked about after it was revoked.
