@@ -1,11 +1,12 @@
 //! The plugins of the program: those of the host, and those that a callback finds in folders.
 //!
-//! **Invariant:** a plugin that cannot be loaded is reported and skipped; the program goes on without it.
+//! **Invariant:** a plugin that cannot be loaded is reported; the program goes on without its tools, but never
+//! without its rules and hooks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tool_sdk_core::{Plugin, ProgramFolders, Toolset};
+use tool_sdk_core::{Plugin, PluginError, ProgramFolders, Toolset};
 #[cfg(any(feature = "agent", feature = "mcp"))]
 use tool_sdk_core::{PluginScope, Registry};
 
@@ -73,9 +74,7 @@ impl App {
         folders.home.clone_from(&settings.home_dir);
         let found = self.plugin_sources.0.iter().flat_map(|find| find(&folders, &settings.roots));
         for plugin in found {
-            let loaded = plugin.and_then(|plugin| {
-                tools.load_plugin(&*plugin).map(drop).map_err(|error| error.to_string())
-            });
+            let loaded = plugin.and_then(|plugin| load_or_restrict(&tools, &*plugin));
             if let Err(problem) = loaded {
                 self.add_plugin_problem(problem);
             }
@@ -127,6 +126,18 @@ impl App {
     }
 }
 
+/// Loads a plugin. Where that fails, its rules and hooks hold all the same; the error says so.
+fn load_or_restrict(tools: &Toolset, plugin: &dyn Plugin) -> Result<(), String> {
+    let Err(cause) = tools.load_plugin(plugin) else { return Ok(()) };
+    tools.load_restrictions(plugin, &cause);
+    Err(match cause {
+        PluginError::Failed { .. } => {
+            format!("{cause}; its rules are not known, so every call is denied")
+        }
+        _ => format!("{cause}; its rules and hooks hold all the same"),
+    })
+}
+
 /// Adds a server, unless one of its name is configured.
 #[cfg(feature = "mcp")]
 fn add_server(servers: &mut Vec<ServerEntry>, entry: ServerEntry) -> Result<(), String> {
@@ -163,6 +174,35 @@ mod tests {
             let rule: Rule = "deny echo(text: secret)".parse().map_err(ToolError::config)?;
             registrar.add_rules([rule])
         }
+    }
+
+    /// A plugin that cannot register.
+    struct BrokenPlugin;
+
+    impl Plugin for BrokenPlugin {
+        fn id(&self) -> &str {
+            "broken"
+        }
+
+        fn register(&self, _registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
+            Err(ToolError::config("no key is set"))
+        }
+    }
+
+    // An error does not become an allow: without the rules of a plugin, nothing is called.
+    #[test]
+    fn a_plugin_that_fails_denies_every_call() {
+        let cli = TestCli::default();
+        let app = App::new(test_registry()).with_plugin(BrokenPlugin);
+        let ran = cli.run_app(&app, &["--yes", "call", "echo", "--text", "x"]);
+        assert_eq!(ran.code, 3, "{}", ran.err);
+        assert!(ran.err.contains("`broken`") && ran.err.contains("no key is set"), "{}", ran.err);
+
+        let two = [(); 2].map(|()| TestPlugin(cli.folder.path().join("none")));
+        let app = two.into_iter().fold(App::new(test_registry()), App::with_plugin);
+        let ran = cli.run_app(&app, &["--yes", "call", "echo", "--text", "free"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.err.contains("its rules and hooks hold all the same"), "{}", ran.err);
     }
 
     // F115: what a plugin brings is there for every command; what cannot be used is a warning.

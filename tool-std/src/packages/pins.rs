@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tool_sdk::ToolError;
 
-use super::host_files::read_bounded_file;
+use super::host_files::{list_folder, read_bounded_file};
 use super::package::{PackageContent, PackageLimits, to_hex_digest};
 use super::source::read_source;
 use super::staging::create_private_folders;
@@ -79,6 +79,19 @@ impl PackagePins {
                 Some(pin.filter(|pin| pin.folder == package_folder).unwrap_or_else(unreadable))
             }
         }
+    }
+
+    /// Returns all pins that can be read, by their folders.
+    pub(crate) fn list(&self) -> Vec<PackagePin> {
+        let entries = list_folder(&self.folder).unwrap_or_default();
+        let read = |path: PathBuf| {
+            let pin: PackagePin =
+                serde_json::from_slice(&read_bounded_file(&path, MAX_PIN_BYTES).ok()?).ok()?;
+            (self.file(&pin.folder) == path).then_some(pin)
+        };
+        let mut pins: Vec<_> = entries.iter().filter_map(|entry| read(entry.path())).collect();
+        pins.sort_by(|a, b| a.folder.cmp(&b.folder));
+        pins
     }
 
     /// Compares the files of a package with its pin.

@@ -2,8 +2,9 @@
 //!
 //! Everything is read anew at each use.
 //!
-//! **Invariant:** a plugin is enabled only while its files are those that the user approved, and it runs
-//! from a folder that no tool writes to.
+//! **Invariant:** an enabled plugin runs from a copy of the files that the user approved, in a folder that no
+//! tool writes to. A plugin whose own folder has changed or is gone stays enabled with that copy, because a
+//! tool could otherwise switch its denials off.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use tool_sdk::ToolError;
 use super::manifest::PluginManifest;
 use crate::packages::host_files::list_folder;
 use crate::packages::package::{PackageContent, PackageLimits, to_hex_digest};
-use crate::packages::pins::PackagePins;
+use crate::packages::pins::{PackagePin, PackagePins};
 pub(super) use crate::packages::places::PackagePlaces as PluginPlaces;
 use crate::packages::source::read_source;
 use crate::packages::staging::TargetFolder;
@@ -23,8 +24,8 @@ const PROJECT_FOLDERS: [&str; 2] = [".agents/plugins", ".claude/plugins"];
 /// The folder of the state folder into which plugins are installed.
 const STATE_FOLDER: &str = "plugins";
 
-/// The folder of the state folder from which enabled plugins of projects run.
-const COPY_FOLDER: &str = "project-plugins";
+/// The folder of the state folder from which enabled plugins run.
+const COPY_FOLDER: &str = "plugin-copies";
 
 /// How many plugins are read in one folder.
 const MAX_PLUGINS: usize = 200;
@@ -52,7 +53,7 @@ impl PluginOrigin {
 pub(super) enum PluginStatus {
     Enabled,
     Disabled,
-    /// It was enabled with other files.
+    /// It was enabled with other files, from which it runs.
     Changed,
 }
 
@@ -61,7 +62,7 @@ impl PluginStatus {
         match self {
             Self::Enabled => "enabled",
             Self::Disabled => "disabled",
-            Self::Changed => "disabled, because it changed since it was enabled",
+            Self::Changed => "changed since it was enabled; the enabled files are used",
         }
     }
 }
@@ -76,6 +77,22 @@ pub(super) struct FoundPlugin {
     /// The hash of its files, in hexadecimal.
     pub(super) hash: String,
     pub(super) status: PluginStatus,
+    /// What the user enabled.
+    pub(super) approved: Option<PackagePin>,
+    /// Why the folder of an enabled plugin cannot be read. The manifest is then that of the copy.
+    pub(super) problem: Option<String>,
+}
+
+impl FoundPlugin {
+    /// Returns the name under which the plugin is loaded.
+    pub(super) fn loaded_name(&self) -> &str {
+        let approved = self.approved.as_ref().map(|pin| pin.name.as_str());
+        approved.filter(|name| !name.is_empty()).unwrap_or(&self.manifest.name)
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.manifest.name == name || self.loaded_name() == name
+    }
 }
 
 /// The plugins of a session, and what kept others away.
@@ -116,7 +133,7 @@ impl PluginPlaces {
         Ok(TargetFolder { base: self.state()?.to_owned(), below: STATE_FOLDER })
     }
 
-    /// Returns where the copy of a project's plugin lies: the folder, and the name in it.
+    /// Returns where the copy of a plugin lies: the folder, and the name in it.
     pub(super) fn copy_folder(&self, plugin: &Path) -> Result<(TargetFolder, String), ToolError> {
         let target = TargetFolder { base: self.state()?.to_owned(), below: COPY_FOLDER };
         let hash = hmac_sha256::Hash::hash(plugin.as_os_str().as_encoded_bytes());
@@ -124,18 +141,20 @@ impl PluginPlaces {
     }
 
     /// Returns the folder from which a plugin runs: no tool can write there.
-    pub(super) fn run_folder(
-        &self,
-        origin: PluginOrigin,
-        folder: &Path,
-    ) -> Result<PathBuf, ToolError> {
-        match origin {
-            PluginOrigin::User => Ok(folder.to_owned()),
-            PluginOrigin::Project => {
-                let (target, name) = self.copy_folder(folder)?;
-                Ok(target.path().join(name))
-            }
+    pub(super) fn run_folder(&self, folder: &Path) -> Result<PathBuf, ToolError> {
+        let (target, name) = self.copy_folder(folder)?;
+        Ok(target.path().join(name))
+    }
+
+    /// Reads the files that the user enabled, from their copy.
+    pub(super) fn read_approved(&self, pin: &PackagePin) -> Result<PackageContent, ToolError> {
+        let package = read_package(&self.run_folder(&pin.folder)?)?;
+        if package.content_hash() == pin.hash {
+            return Ok(package);
         }
+        let text =
+            format_args!("the copy of `{}` is not what was enabled", pin.name.escape_debug());
+        Err(ToolError::conflict(text).hint("enable it again"))
     }
 
     /// Finds all plugins.
@@ -156,6 +175,7 @@ impl PluginPlaces {
                 library.untrusted.push(root.clone());
             }
         }
+        self.add_lost_plugins(&mut library);
         library
     }
 
@@ -170,11 +190,9 @@ impl PluginPlaces {
         for folder in plugin_folders(folder) {
             let is_inside = inside
                 .is_none_or(|root| folder.canonicalize().is_ok_and(|real| real.starts_with(root)));
-            let found = match is_inside {
-                true => self.read_plugin(&folder, origin),
-                false => Err(ToolError::failed("a link leads out of the project")),
-            };
-            match found {
+            let problem =
+                (!is_inside).then(|| ToolError::failed("a link leads out of the project"));
+            match self.read_plugin(&folder, origin, problem) {
                 Ok(plugin) => library.plugins.push(plugin),
                 Err(error) => {
                     library.problems.push(format!("{}: {}", folder.display(), error.message()));
@@ -183,23 +201,78 @@ impl PluginPlaces {
         }
     }
 
-    /// Reads one plugin.
-    fn read_plugin(&self, folder: &Path, origin: PluginOrigin) -> Result<FoundPlugin, ToolError> {
-        let package = read_package(folder)?;
-        let (hash, manifest) = (package.content_hash(), PluginManifest::read(&package)?);
+    /// Adds the enabled plugins whose folders are gone, or were passed over.
+    fn add_lost_plugins(&self, library: &mut PluginLibrary) {
+        let pins = self.state().map(|state| enabled_pins(state).list()).unwrap_or_default();
+        for pin in pins {
+            let is_found = library.plugins.iter().any(|plugin| plugin.folder == pin.folder);
+            if let Some(origin) = self.origin_of(&pin.folder).filter(|_| !is_found) {
+                let why = ToolError::not_found("its folder is gone");
+                library.plugins.push(self.open_copy(pin, origin, &why));
+            }
+        }
+    }
+
+    /// Returns where a plugin in `folder` would come from, if it counts in this session.
+    fn origin_of(&self, folder: &Path) -> Option<PluginOrigin> {
+        let parent = folder.parent()?;
+        if self.install_folder().is_ok_and(|installed| installed.path() == parent) {
+            return Some(PluginOrigin::User);
+        }
+        let is_of = |root: &&PathBuf| PROJECT_FOLDERS.iter().any(|name| root.join(name) == parent);
+        let root = self.roots.iter().find(is_of)?;
+        self.is_trusted(root).then_some(PluginOrigin::Project)
+    }
+
+    /// Reads one plugin. With a problem, or when it cannot be read, an enabled plugin is its copy.
+    fn read_plugin(
+        &self,
+        folder: &Path,
+        origin: PluginOrigin,
+        problem: Option<ToolError>,
+    ) -> Result<FoundPlugin, ToolError> {
         let pin = self.state().ok().and_then(|state| enabled_pins(state).find(folder));
-        let status = match pin {
+        let read = match problem {
+            Some(problem) => Err(problem),
+            None => read_package(folder)
+                .and_then(|package| Ok((package.content_hash(), PluginManifest::read(&package)?))),
+        };
+        let (hash, manifest) = match (read, &pin) {
+            (Ok(read), _) => read,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(pin)) => return Ok(self.open_copy(pin.clone(), origin, &error)),
+        };
+        let status = match &pin {
             None => PluginStatus::Disabled,
-            Some(pin) if pin.hash == hash => PluginStatus::Enabled,
+            Some(pin) if pin.hash == hash && self.read_approved(pin).is_ok() => {
+                PluginStatus::Enabled
+            }
             Some(_) => PluginStatus::Changed,
         };
-        Ok(FoundPlugin { manifest, origin, folder: folder.to_owned(), hash, status })
+        let folder = folder.to_owned();
+        Ok(FoundPlugin { manifest, origin, folder, hash, status, approved: pin, problem: None })
+    }
+
+    /// Returns an enabled plugin whose folder cannot be read because of `why`.
+    fn open_copy(&self, pin: PackagePin, origin: PluginOrigin, why: &ToolError) -> FoundPlugin {
+        let copy = self.read_approved(&pin).and_then(|package| PluginManifest::read(&package));
+        let folder_name = pin.folder.file_name().unwrap_or_default().to_string_lossy();
+        let name = if pin.name.is_empty() { folder_name.into_owned() } else { pin.name.clone() };
+        FoundPlugin {
+            manifest: copy.unwrap_or_else(|_| PluginManifest { name, ..Default::default() }),
+            origin,
+            folder: pin.folder.clone(),
+            hash: pin.hash.clone(),
+            status: PluginStatus::Changed,
+            approved: Some(pin),
+            problem: Some(why.message().to_owned()),
+        }
     }
 
     /// Finds a plugin by its name. Fails when two have the name.
     pub(super) fn find_plugin(&self, name: &str) -> Result<FoundPlugin, ToolError> {
         let library = self.find_plugins();
-        let mut named = library.plugins.iter().filter(|plugin| plugin.manifest.name == name);
+        let mut named = library.plugins.iter().filter(|plugin| plugin.has_name(name));
         match (named.next(), named.next()) {
             (Some(plugin), None) => Ok(plugin.clone()),
             (Some(first), Some(second)) => {

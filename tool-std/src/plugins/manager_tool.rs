@@ -9,7 +9,7 @@ use tool_sdk::{
     Context, Output, PluginManager, Resource, RiskClass, ToolError, Workspace, WorkspacePath, tool,
 };
 
-use super::library::{PluginPlaces, installed_pins};
+use super::library::{FoundPlugin, PluginPlaces, PluginStatus, installed_pins};
 use super::package_plugin::PackagePlugin;
 use super::plan::{PluginAction, PluginPlan};
 use crate::packages::planned_calls::{plan_for_call, take_plan};
@@ -20,7 +20,7 @@ use crate::packages::staging::ReplacementPolicy;
 ///
 /// `install` copies a plugin from a folder, a git repository that is on this computer, a zip file, a tar
 /// or a tar.gz file; nothing of it is used. `enable` asks the user, who sees what the plugin brings and the
-/// text of its files; a plugin that changes afterwards is disabled. With `dry_run` you get the plan.
+/// text of its files; it runs from a copy of these files until it is enabled again. With `dry_run` you get the plan.
 #[tool(
     write,
     category = "plugins",
@@ -85,13 +85,21 @@ pub async fn plugin_manager(
         return Ok(with_facts(plan.describe()).metadata("dry_run", true));
     }
     // What runs ends before its files change.
-    let mut notes = unload(&plan, cx).await;
+    let mut notes = match plan.action {
+        // A plugin of the name that runs is another one.
+        PluginAction::Install => Vec::new(),
+        _ => unload(&plan, cx).await,
+    };
     let (done, folders) = (Arc::clone(&plan), places.clone());
-    cx.run_blocking(move |stop| {
+    let carried_out = cx.run_blocking(move |stop| {
         stop.hold()?;
         done.carry_out(&folders)
-    })
-    .await?;
+    });
+    if let Err(error) = carried_out.await {
+        // What is still enabled restricts again.
+        let _ = load(&plan, places, cx).await;
+        return Err(error);
+    }
     if matches!(plan.action, PluginAction::Enable | PluginAction::Reload) {
         notes.extend(load(&plan, places, cx).await?);
     }
@@ -108,11 +116,12 @@ pub async fn plugin_manager(
 /// Unloads the plugin from the running program; returns what is to be said about it.
 async fn unload(plan: &PluginPlan, cx: &Context) -> Vec<String> {
     let Some(plugins) = cx.session().service::<PluginManager>() else { return Vec::new() };
-    let is_loaded = plugins.loaded().iter().any(|scope| scope.id() == plan.name());
+    let name = &plan.loaded_name;
+    let is_loaded = plugins.loaded().iter().any(|scope| scope.id() == name);
     if !is_loaded {
         return Vec::new();
     }
-    let failed = plugins.unload(plan.name()).await.unwrap_or_default();
+    let failed = plugins.unload(name).await.unwrap_or_default();
     failed.into_iter().map(|what| format!("This did not end in time: {what}")).collect()
 }
 
@@ -125,13 +134,26 @@ async fn load(
     let Some(plugins) = cx.session().service::<PluginManager>() else {
         return Ok(vec!["It is loaded when the program starts again.".to_owned()]);
     };
-    let name = plan.name().to_owned();
-    let open = move |_: &_| PackagePlugin::open(&places.find_plugin(&name)?, &places);
-    let plugin = cx.run_blocking(open).await?;
+    let folder = plan.folder.clone();
+    let open = move |_: &_| {
+        let library = places.find_plugins();
+        let is_enabled =
+            |it: &&FoundPlugin| it.folder == folder && it.status != PluginStatus::Disabled;
+        let found = library.plugins.iter().find(is_enabled);
+        let opened = found.map(|found| PackagePlugin::open_or_refuse(found, &places));
+        opened.ok_or_else(|| ToolError::conflict("the plugin is not enabled"))
+    };
+    let (plugin, problem) = cx.run_blocking(open).await?;
     let scope = plugins.load(&plugin).map_err(|error| {
-        let text = format_args!("it is enabled, but cannot be loaded: {error}");
+        plugins.load_restrictions(&plugin, &error);
+        let text = format_args!(
+            "it is enabled, but cannot be loaded: {error}; its rules and hooks hold all the same"
+        );
         ToolError::config(text).hint("the user disables it, or what it conflicts with")
     })?;
+    if let Some(problem) = problem {
+        return Err(ToolError::conflict(problem));
+    }
     let tools: Vec<String> = scope.tool_names().map(|name| format!("`{name}`")).collect();
     let mut notes = Vec::new();
     if !tools.is_empty() {

@@ -7,8 +7,9 @@
 //! [trusts](tool_sdk::TrustedFolders) the folder of the project.
 //!
 //! Installing enables nothing. Enabling shows what the plugin brings with the whole text of its files, and
-//! records the hash of its content: a plugin whose files have changed since is disabled. Its rules and hooks
-//! only make decisions stricter, and its tools pass the pipeline like any other.
+//! copies them: a plugin whose files have changed since runs from the copy until it is enabled again, so that
+//! no change switches its denials off. Its rules and hooks only make decisions stricter, and its tools pass the
+//! pipeline like any other.
 //!
 //! **Invariant:** nothing of a plugin runs or counts before the user enabled exactly these files.
 

@@ -1,18 +1,28 @@
 //! A plugin in a folder, as the toolset loads it.
+//!
+//! **Invariant:** an enabled plugin is never passed over. Where its approved files are gone, its rules are not
+//! known, and no tool is called until the user enables or disables it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tool_sdk::{ExternalHooks, HookPriority, Plugin, PluginRegistrar, ProgramFolders, ToolError};
+use tool_sdk::{
+    ExternalHooks, Hook, HookContext, HookDecision, HookPriority, Plugin, PluginRegistrar,
+    ProgramFolders, ToolError,
+};
 
 use super::command_tool::{build_tool, expand_root, plugin_env};
-use super::library::{FoundPlugin, PluginPlaces, PluginStatus, read_package};
+use super::library::{FoundPlugin, PluginPlaces, PluginStatus};
 use super::line_process::LineProcesses;
 use super::manifest::{PluginManifest, ServerDeclaration};
 
-/// A plugin in a folder whose files are those that the user approved.
+/// The tool with which the user gets out of a plugin whose files are gone.
+const MANAGER_TOOL: &str = "plugin_manager";
+
+/// A plugin in a folder whose files are those that the user approved. Where these are gone, it denies every
+/// call but those of `plugin_manager`.
 #[derive(Clone, Debug)]
 pub struct PackagePlugin {
     pub(super) manifest: PluginManifest,
@@ -23,15 +33,17 @@ pub struct PackagePlugin {
     hash: String,
     /// The folder in which its hooks run.
     project: Option<PathBuf>,
+    /// Why its approved files cannot be used.
+    refusal: Option<String>,
 }
 
-/// The enabled plugins of a user and a project, and why others are not used.
+/// The enabled plugins of a user and a project, and what is wrong with them and with others.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct EnabledPlugins {
     /// The plugins, in the order in which they are loaded.
     pub plugins: Vec<PackagePlugin>,
-    /// Why others are not used, one line each.
+    /// Why others are not used, and which ones have changed, one line each.
     pub problems: Vec<String>,
 }
 
@@ -58,21 +70,12 @@ impl EnabledPlugins {
         let library = places.find_plugins();
         let mut found = Self { plugins: Vec::new(), problems: library.problems };
         for plugin in &library.plugins {
-            match plugin.status {
-                PluginStatus::Disabled => {}
-                PluginStatus::Changed => {
-                    let (name, folder) = (&plugin.manifest.name, plugin.folder.display());
-                    found.problems.push(format!(
-                        "the plugin `{name}` of {folder} is {}; enable it again, which shows what it is \
-                         now",
-                        plugin.status.as_str()
-                    ));
-                }
-                PluginStatus::Enabled => match PackagePlugin::open(plugin, &places) {
-                    Ok(plugin) => found.plugins.push(plugin),
-                    Err(error) => found.problems.push(error.message().to_owned()),
-                },
+            if plugin.status == PluginStatus::Disabled {
+                continue;
             }
+            let (opened, problem) = PackagePlugin::open_or_refuse(plugin, &places);
+            found.plugins.push(opened);
+            found.problems.extend(problem);
         }
         found
     }
@@ -81,21 +84,58 @@ impl EnabledPlugins {
 impl PackagePlugin {
     /// Opens an enabled plugin, where it runs.
     pub(super) fn open(found: &FoundPlugin, places: &PluginPlaces) -> Result<Self, ToolError> {
-        let name = &found.manifest.name;
-        let root = places.run_folder(found.origin, &found.folder)?;
-        let package = read_package(&root)?;
-        if package.content_hash() != found.hash {
-            let text =
-                format_args!("the plugin `{name}` does not run from the files that were enabled");
-            return Err(ToolError::conflict(text).hint("enable it again"));
-        }
-        Ok(Self {
+        let pin = found.approved.as_ref().ok_or_else(|| {
+            ToolError::conflict(format_args!("`{}` is not enabled", found.manifest.name))
+        })?;
+        let (root, package) = (places.run_folder(&found.folder)?, places.read_approved(pin)?);
+        let opened = Self {
             manifest: PluginManifest::read(&package)?,
             place: found.folder.clone(),
             root,
-            hash: found.hash.clone(),
+            hash: pin.hash.clone(),
             project: places.roots.first().cloned(),
-        })
+            refusal: None,
+        };
+        check_tools(&opened.manifest, &opened.root)?;
+        Ok(opened)
+    }
+
+    /// Opens an enabled plugin. Where that fails, the plugin denies every call. Returns what is to be said
+    /// about it as well.
+    pub(super) fn open_or_refuse(
+        found: &FoundPlugin,
+        places: &PluginPlaces,
+    ) -> (Self, Option<String>) {
+        let name = found.loaded_name();
+        let called = format!("the plugin `{name}` of {}", found.folder.display());
+        let way_out = "enable it again, which shows what it is now, or disable it";
+        match (Self::open(found, places), &found.problem) {
+            (Ok(opened), _) if found.status == PluginStatus::Enabled => (opened, None),
+            (Ok(opened), problem) => {
+                let why = problem.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+                let text = format!(
+                    "{called} has changed since it was enabled{why}; the files that were enabled are \
+                     used; {way_out}"
+                );
+                (opened, Some(text))
+            }
+            (Err(error), _) => {
+                let why = format!(
+                    "{called} is enabled, but cannot be used: {}; no tool is called without its rules: \
+                     {way_out}",
+                    error.message()
+                );
+                let refusing = Self {
+                    manifest: PluginManifest { name: name.to_owned(), ..Default::default() },
+                    place: found.folder.clone(),
+                    root: found.folder.clone(),
+                    hash: String::new(),
+                    project: None,
+                    refusal: Some(why.clone()),
+                };
+                (refusing, Some(why))
+            }
+        }
     }
 
     fn inner_folder(&self, folder: &str) -> PathBuf {
@@ -137,6 +177,11 @@ impl Plugin for PackagePlugin {
 
     fn register(&self, registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
         registrar.set_place(self.place.display().to_string());
+        if let Some(why) = &self.refusal {
+            let hook = LostPluginHook { why: why.clone() };
+            registrar.add_hook("*", HookPriority::SECURITY, Arc::new(hook));
+            return Ok(());
+        }
         let processes = LineProcesses::default();
         for tool in &self.manifest.tools {
             registrar.add_tools(build_tool(tool, self.root.clone(), &self.hash, &processes)?);
@@ -158,4 +203,25 @@ impl Plugin for PackagePlugin {
         registrar.on_unload("processes", move || async move { processes.shut_down().await });
         Ok(())
     }
+}
+
+/// Denies every call but those of `plugin_manager`, because the rules of a plugin are not known.
+struct LostPluginHook {
+    why: String,
+}
+
+impl Hook for LostPluginHook {
+    async fn before(&self, call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        Ok(match call.definition().name.as_str() {
+            MANAGER_TOOL => HookDecision::none(),
+            _ => HookDecision::deny(self.why.clone()),
+        })
+    }
+}
+
+/// Fails when a tool of the manifest cannot be built, so that loading the plugin cannot fail by itself.
+pub(super) fn check_tools(manifest: &PluginManifest, root: &Path) -> Result<(), ToolError> {
+    let processes = LineProcesses::default();
+    let build = |tool| build_tool(tool, root.to_owned(), "", &processes).map(drop);
+    manifest.tools.iter().try_for_each(build)
 }

@@ -12,6 +12,7 @@ use super::library::{
     read_package,
 };
 use super::manifest::{CLAUDE_FILE_NAME, FILE_NAME, PluginManifest};
+use super::package_plugin::check_tools;
 use crate::packages::change::PackageChange;
 use crate::packages::package::{PackageContent, PackageLimits};
 use crate::packages::pins::PackagePin;
@@ -66,9 +67,10 @@ impl PluginAction {
 pub(super) struct PluginPlan {
     pub(super) action: PluginAction,
     pub(super) manifest: PluginManifest,
-    pub(super) origin: PluginOrigin,
     /// The folder in which the plugin lies, or will lie.
     pub(super) folder: PathBuf,
+    /// The name under which the plugin is loaded.
+    pub(super) loaded_name: String,
     pub(super) change: PackageChange,
     /// Where the files come from, for people.
     source: String,
@@ -105,8 +107,8 @@ impl PluginPlan {
         let action = if old.is_some() { PluginAction::Update } else { PluginAction::Install };
         let change = PackageChange::new(package, old, manifest_file(&manifest));
         let notes = vec!["nothing of it is used until it is enabled".to_owned()];
-        let origin = PluginOrigin::User;
-        Ok(Self { action, manifest, origin, folder, change, source, commit, notes })
+        let loaded_name = manifest.name.clone();
+        Ok(Self { action, manifest, folder, loaded_name, change, source, commit, notes })
     }
 
     /// Plans an action about a plugin that is there.
@@ -115,7 +117,8 @@ impl PluginPlan {
         found: FoundPlugin,
         places: &PluginPlaces,
     ) -> Result<Self, ToolError> {
-        let FoundPlugin { manifest, origin, folder, hash, status } = found;
+        let loaded_name = found.loaded_name().to_owned();
+        let FoundPlugin { manifest, origin, folder, hash, status, approved, problem } = found;
         let name = &manifest.name;
         let refuse = |why: &str, hint: &str| {
             Err(ToolError::conflict(format_args!("the plugin `{name}` {why}")).hint(hint))
@@ -127,23 +130,40 @@ impl PluginPlan {
             (PluginAction::Disable, PluginStatus::Disabled, _) => {
                 return refuse("is disabled already", "nothing is to be done");
             }
-            (PluginAction::Reload, PluginStatus::Disabled | PluginStatus::Changed, _) => {
+            (PluginAction::Reload, PluginStatus::Disabled, _) => {
                 return refuse("is not enabled", "enable it first");
+            }
+            (PluginAction::Reload, PluginStatus::Changed, _) => {
+                return refuse(
+                    "has changed since it was enabled",
+                    "enable it again, or disable it",
+                );
             }
             (PluginAction::Uninstall | PluginAction::Update, _, PluginOrigin::Project) => {
                 return refuse("is a part of the project", "disable it, or change its files there");
             }
             _ => {}
         }
-        let package = read_package(&folder)?;
-        if package.content_hash() != hash {
+        let package = match (action, &problem) {
+            // What is there does not matter.
+            (PluginAction::Disable | PluginAction::Update, Some(_)) => PackageContent::default(),
+            (_, Some(why)) => {
+                return refuse(
+                    &format!("cannot be read: {why}"),
+                    "the user corrects or disables it",
+                );
+            }
+            (_, None) => read_package(&folder)?,
+        };
+        if problem.is_none() && package.content_hash() != hash {
             return refuse("is being changed", "try again");
         }
+        if action == PluginAction::Enable {
+            check_tools(&manifest, &places.run_folder(&folder)?)?;
+        }
         // What the user approved before, where it is kept.
-        let old = match (action, origin) {
-            (PluginAction::Enable, PluginOrigin::Project) => {
-                read_package(&places.run_folder(origin, &folder)?).ok()
-            }
+        let old = match (action, &approved) {
+            (PluginAction::Enable, Some(pin)) => places.read_approved(pin).ok(),
             _ => None,
         };
         let change = PackageChange::new(package, old, manifest_file(&manifest));
@@ -154,7 +174,7 @@ impl PluginPlan {
         };
         let commit = pin.and_then(|pin| pin.commit);
         let notes = manifest.notes.clone();
-        Ok(Self { action, manifest, origin, folder, change, source, commit, notes })
+        Ok(Self { action, manifest, folder, loaded_name, change, source, commit, notes })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -169,11 +189,9 @@ impl PluginPlan {
             PluginAction::Install | PluginAction::Update => self.install(places),
             PluginAction::Enable => {
                 self.check_unchanged()?;
-                if self.origin == PluginOrigin::Project {
-                    let (target, name) = places.copy_folder(&self.folder)?;
-                    let package = &self.change.package;
-                    install_package(package, &target, &name, ReplacementPolicy::Allowed)?;
-                }
+                let (target, name) = places.copy_folder(&self.folder)?;
+                let package = &self.change.package;
+                install_package(package, &target, &name, ReplacementPolicy::Allowed)?;
                 enabled.store(&self.make_pin())
             }
             PluginAction::Disable => {
@@ -192,7 +210,7 @@ impl PluginPlan {
                 enabled.remove(&self.folder);
                 remove_package(&self.folder)?;
                 installed.remove(&self.folder);
-                Ok(())
+                self.remove_copy(places)
             }
         }
     }
@@ -211,16 +229,14 @@ impl PluginPlan {
         let state = places.state()?;
         // Other files were approved, or none.
         enabled_pins(state).remove(&self.folder);
+        self.remove_copy(places)?;
         let (target, name) = (places.install_folder()?, self.name());
         install_package(&self.change.package, &target, name, replacement)?;
         installed_pins(state).store(&self.make_pin())
     }
 
     fn remove_copy(&self, places: &PluginPlaces) -> Result<(), ToolError> {
-        if self.origin == PluginOrigin::User {
-            return Ok(());
-        }
-        let copy = places.run_folder(self.origin, &self.folder)?;
+        let copy = places.run_folder(&self.folder)?;
         if std::fs::symlink_metadata(&copy).is_ok() { remove_package(&copy) } else { Ok(()) }
     }
 

@@ -13,6 +13,7 @@ use tool_sdk::{
     Session, ToolError, TrustedFolders, Workspace, tools,
 };
 
+use super::library::PluginPlaces;
 use super::*;
 
 /// A plugin with a tool for each protocol, a rule and a hook.
@@ -109,6 +110,12 @@ impl PluginFolders {
         folders
     }
 
+    /// The folder from which an enabled plugin of the state folder runs.
+    fn copy_of(&self, plugin: &str) -> PathBuf {
+        let places = PluginPlaces { folders: self.program_folders(), ..Default::default() };
+        places.run_folder(&self.state.join(plugin)).unwrap()
+    }
+
     /// A program that loads the enabled plugins.
     fn program(&self) -> Program {
         let registry = Registry::builder().add(tools![plugin_manager, crate::fs::read_file]);
@@ -117,7 +124,10 @@ impl PluginFolders {
         let mut problems = found.problems;
         for plugin in &found.plugins {
             let loaded = pipeline.plugins().load(plugin);
-            problems.extend(loaded.err().map(|error| error.to_string()));
+            if let Err(error) = loaded {
+                pipeline.plugins().load_restrictions(plugin, &error);
+                problems.push(error.to_string());
+            }
         }
         let session = Session::new("test")
             .with_service(Workspace::open([&self.root]).unwrap())
@@ -246,29 +256,105 @@ async fn a_plugin_is_installed_enabled_updated_and_removed() {
     assert!(program.pipeline.plugins().loaded().is_empty());
     let left: Vec<_> = fs::read_dir(folders.state.join("plugins")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
-    for pins in ["plugin-pins", "enabled-plugins"] {
+    for pins in ["plugin-pins", "enabled-plugins", "plugin-copies"] {
         assert_eq!(fs::read_dir(folders.state.join(pins)).unwrap().count(), 0, "{pins}");
     }
 }
 
-// A changed content is disabled until it is shown again.
+// A plugin whose files have changed runs from those that the user enabled, and asks again.
 #[tokio::test]
-async fn a_changed_plugin_is_disabled() {
+async fn a_changed_plugin_runs_from_the_enabled_files() {
     let folders = folders();
     let program = folders.program();
     program.install_and_enable().await;
-    write(&folders.state.join("plugins/words/count.sh"), "#!/bin/sh\necho '\"evil\"'\n");
+    let installed = folders.state.join("plugins/words");
+    write(&installed.join("count.sh"), "#!/bin/sh\necho '\"evil\"'\n");
     let next = folders.program();
-    assert!(next.pipeline.plugins().loaded().is_empty());
-    assert!(next.problems[0].contains("changed since it was enabled"), "{:?}", next.problems);
+    assert!(next.problems[0].contains("has changed since it was enabled"), "{:?}", next.problems);
+    assert_eq!(words(&next.ok("words_count", json!({ "text": "x" })).await), json!({ "words": 1 }));
     let error = next.error("plugin_manager", json!({"action": "reload", "name": "words"})).await;
-    assert!(error.message().contains("is not enabled"), "{error}");
+    assert!(error.message().contains("has changed since it was enabled"), "{error}");
     let plan = next
         .ok("plugin_manager", json!({"action": "enable", "name": "words", "dry_run": true}))
         .await;
     assert!(plan.as_text().contains("+echo '\"evil\"'"), "{}", plan.as_text());
     next.manage("enable", "words").await;
     assert_eq!(next.ok("words_count", json!({ "text": "x" })).await.as_text(), "evil");
+}
+
+// No change of a project's files switches the denials of an enabled plugin off.
+#[tokio::test]
+async fn a_changed_plugin_still_denies() {
+    let folders = folders();
+    let plugin = folders.root.join(".agents/plugins/words");
+    write_plugin(&plugin);
+    write(&plugin.join("plugin.toml"), &MANIFEST.replace("deny forbidden_*", "deny read_file(*)"));
+    write(&folders.root.join("free.txt"), "x");
+    folders.trust();
+    folders.program().manage("enable", "words").await;
+    let changes: [&dyn Fn(); 6] = [
+        &|| (),
+        &|| write(&plugin.join("new.txt"), "x"),
+        &|| write(&plugin.join("plugin.toml"), "name = \"other\""),
+        &|| write(&plugin.join("plugin.toml"), "no manifest"),
+        &|| std::os::unix::fs::symlink("/etc", plugin.join("link")).unwrap(),
+        &|| fs::remove_dir_all(&plugin).unwrap(),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        change();
+        let program = folders.program();
+        let error = program.error("read_file", json!({ "path": "free.txt" })).await;
+        assert_eq!(error.kind(), ErrorKind::Denied, "{number}: {error}");
+        assert!(error.to_string().contains("plugin `words`"), "{number}: {error}");
+        assert_eq!(program.problems.len(), usize::from(number > 0), "{:?}", program.problems);
+        program.ok("words_count", json!({ "text": "x" })).await;
+    }
+    // The way out.
+    let program = folders.program();
+    program.manage("disable", "words").await;
+    program.ok("read_file", json!({ "path": "free.txt" })).await;
+    assert!(folders.program().pipeline.plugins().loaded().is_empty());
+}
+
+// Without the files that were enabled, nothing is called but what leads out of it.
+#[tokio::test]
+async fn a_plugin_without_its_enabled_files_denies_every_call() {
+    let folders = folders();
+    write(&folders.root.join("free.txt"), "x");
+    folders.program().install_and_enable().await;
+    let copies = || fs::read_dir(folders.state.join("plugin-copies")).unwrap();
+    let copy = copies().next().unwrap().unwrap().path();
+    let pins = fs::read_dir(folders.state.join("enabled-plugins")).unwrap();
+    let pin = pins.map(|entry| entry.unwrap().path()).next().unwrap();
+    for change in [copy.join("count.sh"), pin] {
+        write(&change, "{");
+        let program = folders.program();
+        assert!(program.problems[0].contains("no tool is called"), "{:?}", program.problems);
+        let error = program.error("read_file", json!({ "path": "free.txt" })).await;
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert!(error.to_string().contains("enable it again"), "{error}");
+        program.manage("show", "words").await;
+        program.manage("enable", "words").await;
+        program.ok("read_file", json!({ "path": "free.txt" })).await;
+    }
+}
+
+// A plugin that clashes with a tool of the host is enabled for what it denies.
+#[tokio::test]
+async fn a_plugin_that_clashes_still_denies() {
+    let folders = folders();
+    let manifest = MANIFEST
+        .replace("deny forbidden_*", "deny plugin(show/*)")
+        .replace("name = \"words_count\"", "name = \"read_file\"");
+    write(&folders.root.join("new/plugin.toml"), &manifest);
+    let program = folders.program();
+    program.ok("plugin_manager", json!({ "action": "install", "source": "new" })).await;
+    let error = program.error("plugin_manager", json!({"action": "enable", "name": "words"})).await;
+    assert!(error.message().contains("its rules and hooks hold"), "{error}");
+    let error = program.error("plugin_manager", json!({"action": "show", "name": "words"})).await;
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    program.manage("disable", "words").await;
+    program.manage("show", "words").await;
 }
 
 // A plugin of a project counts when the folder is trusted, and runs from a copy of what was approved.
@@ -290,7 +376,6 @@ async fn a_project_brings_plugins_when_it_is_trusted() {
         words(&program.ok("words_count", json!({ "text": "x" })).await),
         json!({ "words": 1 })
     );
-    assert!(folders.program().pipeline.plugins().loaded().is_empty());
     let plan = program
         .ok("plugin_manager", json!({"action": "enable", "name": "words", "dry_run": true}))
         .await;
@@ -303,7 +388,7 @@ async fn a_project_brings_plugins_when_it_is_trusted() {
         assert!(error.message().contains("a part of the project"), "{error}");
     }
     program.manage("disable", "words").await;
-    assert_eq!(fs::read_dir(folders.state.join("project-plugins")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(folders.state.join("plugin-copies")).unwrap().count(), 0);
     TrustedFolders::open(&folders.state).revoke(&folders.root).unwrap();
     assert!(folders.program().pipeline.plugins().loaded().is_empty());
 }
@@ -343,7 +428,7 @@ async fn commands_are_tools_like_any_other() {
         assert!(!error.to_string().contains("the cause"), "the model does not read it");
     }
     let seen = program.ok("words_count", json!({ "text": "env" })).await;
-    let root = folders.state.join("plugins/words");
+    let root = folders.copy_of("plugins/words");
     let expected = format!("words in {}|none|{}", root.display(), folders.root.display());
     assert_eq!(seen.as_text(), expected);
 
@@ -417,7 +502,7 @@ async fn hooks_and_skills_of_a_plugin_come_and_go() {
     assert!(error.message().contains("no secrets"), "{error}");
     program.ok("read_file", json!({ "path": "free.txt" })).await;
     let scope = program.session.service::<PluginManager>().unwrap().loaded().remove(0);
-    assert_eq!(scope.skill_folders(), [folders.state.join("plugins/guard/skills")]);
+    assert_eq!(scope.skill_folders(), [folders.copy_of("plugins/guard").join("skills")]);
     drop(scope);
     program.manage("disable", "guard").await;
     program.ok("read_file", json!({ "path": "secret.txt" })).await;
@@ -496,7 +581,7 @@ async fn uninstalling_while_calls_run_leaves_nothing_behind() {
         }
         let toolset = program.pipeline.toolset();
         assert!(toolset.get("words_count").is_none() && toolset.plugins().is_empty());
-        for folder in ["plugins", "plugin-pins", "enabled-plugins"] {
+        for folder in ["plugins", "plugin-pins", "enabled-plugins", "plugin-copies"] {
             let left: Vec<_> = fs::read_dir(folders.state.join(folder)).unwrap().collect();
             assert!(left.is_empty(), "{folder}: {left:?}");
         }

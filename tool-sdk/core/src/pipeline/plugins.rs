@@ -45,6 +45,15 @@ impl PluginManager {
         Ok(scope)
     }
 
+    /// Loads only the rules and hooks of a plugin that [`load`](Self::load) refused because of `cause`, so
+    /// that its denials hold. When the plugin itself failed, every call is denied with the cause.
+    pub fn load_restrictions(&self, plugin: &dyn Plugin, cause: &PluginError) {
+        if let Some(toolset) = self.toolset.upgrade() {
+            toolset.load_restrictions(plugin, cause);
+            self.pending_approvals.notify_policy_change();
+        }
+    }
+
     /// Unloads a plugin: its tools, hooks and rules are gone at once; running calls of its tools end
     /// with an error, and what the plugin started ends. Returns the names of what did not end within
     /// ten seconds.
@@ -55,15 +64,23 @@ impl PluginManager {
     pub async fn unload(&self, id: &str) -> Result<Vec<String>, ToolError> {
         let toolset = self.toolset.upgrade();
         let removed = toolset.map(|toolset| toolset.take_plugins(|scope| scope.id() == id));
-        let Some(scope) = removed.and_then(|removed| removed.into_iter().next()) else {
+        // Of two plugins of one id, the second has only rules and hooks.
+        let removed = removed.unwrap_or_default();
+        if removed.is_empty() {
             let id: String = id.chars().take(100).collect();
             let text = format_args!("the plugin `{}` is not loaded", id.escape_debug());
             return Err(ToolError::not_found(text));
-        };
+        }
         // Calls that wait for an approval end as well.
         self.pending_approvals.notify_policy_change();
         // A task, so that a caller that goes away leaves nothing running.
-        let ending = tokio::spawn(async move { scope.end().await });
+        let ending = tokio::spawn(async move {
+            let mut failed = Vec::new();
+            for scope in removed {
+                failed.extend(scope.end().await);
+            }
+            failed
+        });
         Ok(ending.await.unwrap_or_else(|_| vec!["the plugin".to_owned()]))
     }
 

@@ -109,5 +109,25 @@ pub enum PluginError {
     },
 }
 
+impl PluginError {
+    /// Returns the id of the plugin that is not loaded.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::LoadedAlready { id, .. }
+            | Self::Conflict { id, .. }
+            | Self::Failed { id, .. } => id,
+        }
+    }
+
+    /// Returns the place of the plugin that is not loaded.
+    pub(crate) fn place(&self) -> &str {
+        match self {
+            Self::LoadedAlready { second: place, .. }
+            | Self::Conflict { place, .. }
+            | Self::Failed { place, .. } => place,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

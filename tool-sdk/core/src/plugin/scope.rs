@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{Plugin, PluginError, PluginRegistrar};
 use crate::context::{CloseCallbacks, PluginLifetime};
 use crate::error::ToolError;
-use crate::hook::RegisteredHook;
+use crate::hook::{Hook, HookContext, HookDecision, HookPriority, RegisteredHook};
 use crate::permission::Rule;
 use crate::tool::Tool;
 
@@ -58,6 +58,23 @@ impl PluginScope {
                 Err(PluginError::Failed { id, place: registrar.place().to_owned(), source })
             }
         }
+    }
+
+    /// Lets a plugin register that was refused because of `cause`, and keeps its rules and hooks. When it
+    /// fails again, the scope denies every call.
+    pub(crate) fn register_restrictions(plugin: &dyn Plugin, cause: &PluginError) -> Self {
+        if let Ok(mut scope) = Self::register(plugin) {
+            scope.tools.clear();
+            scope.skill_folders.clear();
+            scope.agent_folders.clear();
+            scope.mcp_servers.clear();
+            return scope;
+        }
+        let mut registrar = PluginRegistrar::new(cause.id());
+        registrar.set_place(cause.place());
+        let hook = DenyAllHook { reason: cause.to_string() };
+        registrar.add_hook("*", HookPriority::SECURITY, Arc::new(hook));
+        registrar.finish()
     }
 
     /// Returns the id of the plugin.
@@ -122,6 +139,18 @@ impl PluginScope {
         }
         failed.extend(self.callbacks.run().await);
         failed
+    }
+}
+
+/// Denies every call, because the rules of a plugin are not known.
+struct DenyAllHook {
+    reason: String,
+}
+
+impl Hook for DenyAllHook {
+    async fn before(&self, _call: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        let text = format!("{}; no tool is called without its rules", self.reason);
+        Ok(HookDecision::deny(text))
     }
 }
 

@@ -232,6 +232,33 @@ async fn a_failing_plugin_is_reported_and_skipped() {
     assert!(toolset.is_empty() && toolset.plugins().is_empty());
 }
 
+// An error does not become an allow: the denials of a plugin hold when its tools cannot be there.
+#[tokio::test]
+async fn a_refused_plugin_still_restricts() {
+    let pipeline = pipeline(&[]);
+    let plugins = pipeline.plugins();
+    let clashing =
+        WaitingPlugin { tool: Some("free"), rules: vec!["deny write"], ..Default::default() };
+    let cause = plugins.load(&clashing).unwrap_err();
+    plugins.load_restrictions(&clashing, &cause);
+    assert_eq!(kind(&pipeline, "write").await, Some(ErrorKind::Denied), "its rule");
+    assert_eq!(kind(&pipeline, "refused").await, Some(ErrorKind::Denied), "its hook");
+    assert_eq!(kind(&pipeline, "free").await, None, "the tool of the host");
+    plugins.unload("waiting").await.unwrap();
+    assert_eq!(kind(&pipeline, "refused").await, None);
+
+    // A plugin that fails has rules that are not known.
+    let failing = WaitingPlugin { rules: vec!["allow free"], ..Default::default() };
+    let cause = plugins.load(&failing).unwrap_err();
+    plugins.load_restrictions(&failing, &cause);
+    let outcome = pipeline.call(&Session::new("s"), Call::new("free", "{}")).await;
+    let error = outcome.result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.to_string().contains("may not have the rule `allow free`"), "{error}");
+    plugins.unload("waiting").await.unwrap();
+    assert_eq!(kind(&pipeline, "free").await, None);
+}
+
 #[tokio::test]
 async fn closing_the_pipeline_ends_its_plugins() {
     let (pipeline, plugin) = (pipeline(&[]), WaitingPlugin::default());

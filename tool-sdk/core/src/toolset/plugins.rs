@@ -24,6 +24,46 @@ impl Toolset {
         Ok(scope)
     }
 
+    /// Loads only the rules and hooks of a plugin that [`load_plugin`](Self::load_plugin) refused, so that
+    /// its denials hold. `cause` is why the plugin was refused. When the plugin itself failed, its rules are
+    /// not known, and every call is denied with the cause.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Plugin, PluginRegistrar, Registry, Rule, ToolError, Toolset, tool, tools};
+    ///
+    /// /// Ring the bell.
+    /// #[tool(read)]
+    /// fn ring() -> String {
+    ///     "ding".to_owned()
+    /// }
+    ///
+    /// struct QuietHours;
+    ///
+    /// impl Plugin for QuietHours {
+    ///     fn id(&self) -> &str {
+    ///         "quiet"
+    ///     }
+    ///
+    ///     fn register(&self, registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
+    ///         registrar.add_tools(tools![ring]);
+    ///         registrar.add_rules(["deny ring".parse::<Rule>().map_err(ToolError::config)?])
+    ///     }
+    /// }
+    ///
+    /// let tools = Toolset::new(Registry::builder().add(tools![ring]).build()?);
+    /// let cause = tools.load_plugin(&QuietHours).expect_err("the host has a tool of that name");
+    /// let scope = tools.load_restrictions(&QuietHours, &cause);
+    /// assert_eq!((scope.tool_names().count(), scope.rules().len()), (0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn load_restrictions(&self, plugin: &dyn Plugin, cause: &PluginError) -> Arc<PluginScope> {
+        let scope = Arc::new(PluginScope::register_restrictions(plugin, cause));
+        self.update_state(|_, state| state.add_contributions(&scope));
+        scope
+    }
+
     /// Returns the loaded plugins, in the order in which they were loaded.
     #[must_use]
     pub fn plugins(&self) -> Vec<Arc<PluginScope>> {
@@ -78,6 +118,11 @@ impl ToolsetState {
             place: scope.place().to_owned(),
             source,
         })?;
+        self.add_contributions(scope);
+        Ok(())
+    }
+
+    fn add_contributions(&mut self, scope: &Arc<PluginScope>) {
         let audience = ToolAudience::everyone();
         let added =
             |tool: &Arc<_>| ToolAddition { tool: Arc::clone(tool), audience: audience.clone() };
@@ -85,7 +130,6 @@ impl ToolsetState {
         self.filter.hooks.extend(scope.hooks.iter().cloned());
         self.filter.hooks.sort_by_key(|hook| hook.priority);
         self.plugins.push(Arc::clone(scope));
-        Ok(())
     }
 
     /// Fails when a name of the plugin's tools is in use, for any audience.
