@@ -70,6 +70,14 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The files of the console's page, which draws every tool from its definition and display data (F182).
+fn console_page(folder: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(root().join(folder).join("console/page")) else {
+        return Vec::new();
+    };
+    entries.map(|entry| entry.expect("it can be read").path()).collect()
+}
+
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -180,7 +188,7 @@ fn the_runtime_names_no_standard_tool() {
         .collect();
     assert!(standard.len() >= 3);
     for folder in published_sources().iter().filter(|folder| !folder.starts_with("tool-std")) {
-        for path in sources(&root().join(folder)) {
+        for path in sources(&root().join(folder)).into_iter().chain(console_page(folder)) {
             let text = read(&path);
             let words: BTreeSet<&str> = text.split(|c| !is_word(c)).collect();
             let named: Vec<_> = standard.iter().filter(|name| words.contains(*name)).collect();
