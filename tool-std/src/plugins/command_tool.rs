@@ -24,7 +24,7 @@ const MAX_OUTPUT: usize = 1 << 20;
 const PROCESS_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The command of a tool, as it is started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PluginCommand {
     /// The folder of the plugin.
     pub(super) root: PathBuf,

@@ -8,9 +8,10 @@
 //! ```
 //!
 //! A process starts with the first call, answers one call at a time, and is ended when a call is
-//! cancelled, when the process breaks the protocol, and with the plugin.
+//! cancelled, when the process breaks the protocol, and with the plugin. Calls of one process run one after
+//! the other.
 //!
-//! **Invariant:** no response is taken for that of another call.
+//! **Invariant:** no response is taken for that of another call, and no process serves two users.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,46 +34,53 @@ use super::command_tool::{PluginCommand, reported_error, start_error, to_output,
 /// How long a process may take to exit once its standard input is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
+/// How many users have a process of one command; beyond them, idle processes end.
+const MAX_USERS: usize = 32;
+
 /// The processes of one plugin, by their commands.
 #[derive(Clone, Default)]
 pub(super) struct LineProcesses {
-    by_command: Arc<Mutex<HashMap<Vec<String>, Arc<LineProcess>>>>,
+    by_command: Arc<Mutex<Vec<Arc<LineProcess>>>>,
     /// Held for reading while a process ends.
     ending: Arc<RwLock<()>>,
 }
 
 impl LineProcesses {
-    /// Returns the process of a command; tools with the same command share it.
+    /// Returns the process of a command; tools with the same words, variables and limit share it.
     pub(super) fn for_command(&self, command: &Arc<PluginCommand>) -> Arc<LineProcess> {
         let mut known = self.by_command.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || {
-            Arc::new(LineProcess {
-                command: Arc::clone(command),
-                running: AsyncMutex::default(),
-                ending: Arc::clone(&self.ending),
-            })
-        };
-        Arc::clone(known.entry(command.words.clone()).or_insert_with(make))
+        if let Some(process) = known.iter().find(|process| process.command == *command) {
+            return Arc::clone(process);
+        }
+        let process = Arc::new(LineProcess {
+            command: Arc::clone(command),
+            by_user: Mutex::default(),
+            ending: Arc::clone(&self.ending),
+        });
+        known.push(Arc::clone(&process));
+        process
     }
 
     /// Ends all processes, and waits for them.
     pub(super) async fn shut_down(&self) {
-        let all: Vec<_> = {
+        let all: Vec<ProcessSlot> = {
             let known = self.by_command.lock().unwrap_or_else(PoisonError::into_inner);
-            known.values().cloned().collect()
+            known.iter().flat_map(|process| process.slots()).collect()
         };
-        for process in all {
-            drop(process.running.lock().await.take());
+        for slot in all {
+            drop(slot.lock().await.take());
         }
         drop(self.ending.write().await);
     }
 }
 
-/// A process that answers calls, once it was started.
+/// A process of one user: `None` before the first call, and after one that failed.
+type ProcessSlot = Arc<AsyncMutex<Option<RunningProcess>>>;
+
+/// A command that answers calls, with a process for each user, once it was started.
 pub(super) struct LineProcess {
     command: Arc<PluginCommand>,
-    /// `None` before the first call, and after one that failed.
-    running: AsyncMutex<Option<RunningProcess>>,
+    by_user: Mutex<HashMap<Option<String>, ProcessSlot>>,
     ending: Arc<RwLock<()>>,
 }
 
@@ -123,7 +131,8 @@ impl LineProcess {
     ) -> Result<Output, ToolError> {
         let command = self.command.prepare(cx).await?;
         let launch = format!("{command:?}");
-        let mut slot = self.running.lock().await;
+        let user_slot = self.slot_of(cx.session().user_key());
+        let mut slot = user_slot.lock().await;
         // A call that ends early drops the process, which ends it.
         let known = slot.take().filter(|running| running.launch == launch);
         let mut running = match known {
@@ -146,6 +155,22 @@ impl LineProcess {
             Some(error) => Err(error),
             None => to_output(line.1),
         }
+    }
+
+    /// Returns the slot of a user.
+    fn slot_of(&self, user: Option<&str>) -> ProcessSlot {
+        let mut slots = self.by_user.lock().unwrap_or_else(PoisonError::into_inner);
+        let user = user.map(str::to_owned);
+        if slots.len() >= MAX_USERS && !slots.contains_key(&user) {
+            // A call holds its slot.
+            slots.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        Arc::clone(slots.entry(user).or_default())
+    }
+
+    fn slots(&self) -> Vec<ProcessSlot> {
+        let slots = self.by_user.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.values().cloned().collect()
     }
 
     fn start(

@@ -110,10 +110,13 @@ impl PluginFolders {
         folders
     }
 
+    fn places(&self) -> PluginPlaces {
+        PluginPlaces { folders: self.program_folders(), ..PluginPlaces::default() }
+    }
+
     /// The folder from which an enabled plugin of the state folder runs.
     fn copy_of(&self, plugin: &str) -> PathBuf {
-        let places = PluginPlaces { folders: self.program_folders(), ..Default::default() };
-        places.run_folder(&self.state.join(plugin)).unwrap()
+        self.places().run_folder(&self.state.join(plugin)).unwrap()
     }
 
     /// A program that loads the enabled plugins.
@@ -467,6 +470,33 @@ async fn a_process_answers_line_by_line() {
     let error = program.pipeline.call(&program.session, call).await.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_ne!(pid(program.ok("words_echo", json!({})).await), before);
+    program.manage("disable", "words").await;
+    assert_eq!(count_processes(&folders.root), 0);
+}
+
+// Tools share a process only with the same variables, and only for one user.
+#[tokio::test]
+async fn a_process_serves_one_user_with_one_environment() {
+    let folders = folders();
+    let two = MANIFEST.find("[[tools]]\nname = \"words_echo\"").map(|at| &MANIFEST[at..]).unwrap();
+    let named = |name: &str| two.replace("words_echo", name);
+    let manifest =
+        format!("{MANIFEST}\n{}\n{}env = {{ A = \"1\" }}\n", named("same"), named("other"));
+    write(&folders.root.join("new/plugin.toml"), &manifest);
+    let program = folders.program();
+    program.install_and_enable().await;
+    let pid = async |tool: &str, session: &Session| {
+        let outcome = program.pipeline.call(session, Call::new(tool, "{}")).await;
+        words(&outcome.result.unwrap())["pid"].as_u64().unwrap()
+    };
+    let host = &program.session;
+    let [one, two] = ["one", "two"].map(|user| host.clone().with_user(user));
+    let first = pid("words_echo", host).await;
+    assert_eq!(pid("same", host).await, first);
+    assert_ne!(pid("other", host).await, first, "other variables");
+    let of_one = pid("words_echo", &one).await;
+    assert!(of_one != first && of_one != pid("words_echo", &two).await, "other users");
+    assert_eq!(pid("same", &one).await, of_one);
     program.manage("disable", "words").await;
     assert_eq!(count_processes(&folders.root), 0);
 }
