@@ -9,8 +9,11 @@ use crate::text::lines::{SourceLine, count_lines, split_lines};
 
 /// Formats the changes with their context lines.
 pub(super) fn format_unified(stretches: &[DiffSegment<'_>], max_lines: usize) -> String {
+    // What is shown whole is not cut by its size either.
+    let max_bytes = if max_lines == usize::MAX { usize::MAX } else { MAX_BYTES };
     let len = stretches.iter().map(DiffSegment::len).sum::<usize>().min(MAX_BYTES);
-    let mut text = CappedText { text: String::with_capacity(len), room: max_lines, left_out: 0 };
+    let text = String::with_capacity(len);
+    let mut text = CappedText { text, room: max_lines, max_bytes, left_out: 0 };
     let mut at = [0, 0];
     let mut hunk = DiffHunk::default();
     for (index, stretch) in stretches.iter().enumerate() {
@@ -105,6 +108,7 @@ fn write_line(into: &mut String, sign: char, line: SourceLine<'_>) {
 struct CappedText {
     text: String,
     room: usize,
+    max_bytes: usize,
     left_out: usize,
 }
 
@@ -117,7 +121,7 @@ impl CappedText {
         let len = self.text.len();
         write(&mut self.text);
         self.room -= 1;
-        if self.text.len() > MAX_BYTES {
+        if self.text.len() > self.max_bytes {
             self.text.truncate(len);
             self.room = 0;
             self.left_out += 1;

@@ -80,6 +80,17 @@ pub(crate) fn is_hidden_char(c: char) -> bool {
         )
 }
 
+/// Returns at most `max` characters of a text in one line, with hidden characters escaped.
+pub(crate) fn quote_text(text: &str, max: usize) -> String {
+    let text = text.trim();
+    let escape = |c: char| match is_hidden_char(c) || c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    let quote: String = text.chars().take(max).map(escape).collect();
+    if text.chars().nth(max).is_some() { quote + "…" } else { quote }
+}
+
 /// Whether the name may be that of a folder of a package (SK4): `[a-z0-9][a-z0-9._-]{0,63}`,
 /// without a dot at the end.
 pub(crate) fn is_folder_name(name: &str) -> bool {

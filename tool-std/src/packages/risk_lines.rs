@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** linear in the length of the text; marks decide nothing.
 
-use super::entry_name::is_hidden_char;
+use super::entry_name::{is_hidden_char, quote_text};
 use super::package::PackageContent;
 
 /// How many lines are marked at most.
@@ -209,7 +209,7 @@ pub(crate) fn find_risk_lines(package: &PackageContent) -> Vec<RiskLine> {
     let lines = texts.flat_map(|(name, text)| {
         text.lines().enumerate().filter_map(move |(at, line)| {
             let reason = risk_reason(line)?;
-            let text = quote_line(line);
+            let text = quote_text(line, MAX_QUOTE);
             Some(RiskLine { file: name.clone(), line: at + 1, reason, text })
         })
     });
@@ -231,19 +231,6 @@ fn risk_reason(line: &str) -> Option<&'static str> {
     let has_long_word =
         line.split(|c: char| !is_encoded(c)).any(|word| word.len() >= MIN_ENCODED_CHARS);
     has_long_word.then_some("has a long word that may be encoded")
-}
-
-fn quote_line(line: &str) -> String {
-    let line = line.trim();
-    let mut quote: String = line.chars().take(MAX_QUOTE).collect();
-    if quote.len() < line.len() {
-        quote.push('…');
-    }
-    let escape = |c: char| match is_hidden_char(c) {
-        true => c.escape_unicode().to_string(),
-        false => c.to_string(),
-    };
-    quote.chars().map(escape).collect()
 }
 
 #[cfg(test)]

@@ -10,10 +10,15 @@ use tool_sdk::{
 };
 
 use super::library::{FoundPlugin, PluginPlaces, PluginStatus, installed_pins};
+use super::manifest::MAX_LINE;
 use super::package_plugin::PackagePlugin;
 use super::plan::{PluginAction, PluginPlan};
+use crate::packages::entry_name::quote_text;
 use crate::packages::planned_calls::{plan_for_call, take_plan};
 use crate::packages::staging::ReplacementPolicy;
+
+/// The most lines about what a plugin brings that a model reads.
+const MAX_LINES: usize = 200;
 
 /// List, show, install, enable, disable, reload, update and uninstall plugins: packages that bring tools,
 /// hooks, rules, skills, agents and MCP servers.
@@ -180,12 +185,12 @@ async fn list_plugins(places: PluginPlaces, cx: &Context) -> Result<Output, Tool
             "{} ({}, {status}): {}",
             manifest.name,
             plugin.origin.as_str(),
-            manifest.description
+            quote_text(&manifest.description, MAX_LINE)
         );
         entries.push(json!({
             "name": manifest.name,
-            "version": manifest.version,
-            "description": manifest.description,
+            "version": manifest.version.as_deref().map(|version| quote_text(version, MAX_LINE)),
+            "description": quote_text(&manifest.description, MAX_LINE),
             "origin": plugin.origin.as_str(),
             "status": status,
             "loaded": is_loaded,
@@ -196,7 +201,8 @@ async fn list_plugins(places: PluginPlaces, cx: &Context) -> Result<Output, Tool
     if library.plugins.is_empty() {
         text.push_str("There are no plugins.\n");
     }
-    for problem in &library.problems {
+    let problems: Vec<_> = library.problems.iter().map(|why| quote_text(why, MAX_LINE)).collect();
+    for problem in &problems {
         let _ = writeln!(text, "Not used: {problem}");
     }
     for folder in &library.untrusted {
@@ -207,7 +213,7 @@ async fn list_plugins(places: PluginPlaces, cx: &Context) -> Result<Output, Tool
         );
     }
     Ok(Output::text(text.trim_end())
-        .structured(json!({ "plugins": entries, "problems": library.problems })))
+        .structured(json!({ "plugins": entries, "problems": problems })))
 }
 
 async fn show_plugin(name: &str, places: PluginPlaces, cx: &Context) -> Result<Output, ToolError> {
@@ -217,18 +223,22 @@ async fn show_plugin(name: &str, places: PluginPlaces, cx: &Context) -> Result<O
     let mut text = format!(
         "{} {} ({}, {})\n{}\nfolder: {}\ncontent hash: {}\n",
         manifest.name,
-        manifest.version.as_deref().unwrap_or_default(),
+        quote_text(manifest.version.as_deref().unwrap_or_default(), MAX_LINE),
         plugin.origin.as_str(),
         plugin.status.as_str(),
-        manifest.description,
+        quote_text(&manifest.description, MAX_LINE),
         plugin.folder.display(),
         plugin.hash
     );
-    for line in manifest.describe_contents() {
-        let _ = writeln!(text, "brings: {line}");
+    let contents = manifest.describe_contents();
+    for line in contents.iter().take(MAX_LINES) {
+        let _ = writeln!(text, "brings: {}", quote_text(line, MAX_LINE));
     }
-    for note in &manifest.notes {
-        let _ = writeln!(text, "note: {note}");
+    if contents.len() > MAX_LINES {
+        let _ = writeln!(text, "brings: {} more", contents.len() - MAX_LINES);
+    }
+    for note in manifest.notes.iter().take(MAX_LINES) {
+        let _ = writeln!(text, "note: {}", quote_text(note, MAX_LINE));
     }
     Ok(Output::text(text.trim_end()))
 }

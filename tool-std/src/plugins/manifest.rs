@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tool_sdk::{Action, ExternalHooks, Risk, RiskClass, Rule, ToolDisplay, ToolError};
+use tool_sdk::{
+    Action, ExternalHooks, Risk, RiskClass, Rule, ToolDisplay, ToolError, escape_for_display,
+};
 
 use crate::packages::entry_name::{check_entry_name, is_folder_name};
 use crate::packages::package::{PackageContent, PackageFile};
@@ -28,6 +30,9 @@ const HOOKS_FILE: &str = "hooks/hooks.json";
 
 /// The file with the MCP servers, unless the manifest names another one.
 const SERVERS_FILE: &str = ".mcp.json";
+
+/// The most characters of a line about a plugin that a model reads.
+pub(super) const MAX_LINE: usize = 300;
 
 /// How many tools a plugin may have.
 const MAX_TOOLS: usize = 100;
@@ -157,7 +162,8 @@ impl CommandToolEntry {
 
     /// Returns the command as text, for people.
     pub(super) fn describe_command(&self) -> String {
-        self.command.join(" ")
+        let words = self.command.iter().map(|word| quote_word(word));
+        words.collect::<Vec<_>>().join(" ") + &describe_values(&self.env)
     }
 
     fn check(&self, package: &PackageContent) -> Result<(), ToolError> {
@@ -372,27 +378,43 @@ impl PluginManifest {
             let risk = tool.risk();
             let class = risk.class.as_str();
             let permission = tool.permission.as_deref().unwrap_or(&tool.name);
+            let [name, permission] = [tool.name.as_str(), permission].map(escape_for_display);
             lines.push(format!(
-                "tool `{}` may {class} (permission `{permission}`), runs {}",
-                tool.name,
+                "tool `{name}` may {class} (permission `{permission}`), runs {}",
                 tool.describe_command()
             ));
         }
-        lines.extend(self.rules.iter().map(|rule| format!("rule `{rule}`")));
+        lines.extend(
+            self.rules
+                .iter()
+                .map(|rule| format!("rule `{}`", escape_for_display(&rule.to_string()))),
+        );
         lines.extend(self.hook_commands().into_iter().map(|line| format!("hook {line}")));
         for (name, server) in &self.servers {
             let reach = match (&server.command, &server.url) {
-                (Some(command), _) => format!("runs {command} {}", server.args.join(" ")),
-                (None, url) => format!("at {}", url.as_deref().unwrap_or_default()),
+                (Some(command), _) => {
+                    let words = [command].into_iter().chain(&server.args);
+                    let words: Vec<_> = words.map(|word| quote_word(word)).collect();
+                    format!("runs {}", words.join(" "))
+                }
+                (None, url) => format!("at {}", quote_word(url.as_deref().unwrap_or_default())),
             };
-            let values = server.env.iter().chain(&server.headers);
-            let values: String =
-                values.map(|(name, value)| format!(", with {name}={value}")).collect();
-            lines.push(format!("MCP server `{name}` {}{values}", reach.trim_end()));
+            let values = describe_values(&server.env) + &describe_values(&server.headers);
+            lines.push(format!("MCP server `{name}` {reach}{values}"));
         }
         lines.extend(self.skill_folders.iter().map(|folder| format!("skills in `{folder}`")));
         lines.extend(self.agent_folders.iter().map(|folder| format!("agents in `{folder}`")));
         lines
+    }
+
+    /// Returns the words of all commands, which name the files that run.
+    pub(super) fn command_texts(&self) -> Vec<String> {
+        let tools = self.tools.iter().flat_map(|tool| tool.command.iter().cloned());
+        let servers = self
+            .servers
+            .values()
+            .flat_map(|server| server.command.iter().chain(&server.args).cloned());
+        tools.chain(servers).chain(self.hook_commands()).collect()
     }
 
     /// Returns the commands of the hooks with their events, for people.
@@ -412,6 +434,25 @@ impl PluginManifest {
         };
         events.into_iter().flatten().flat_map(of_event).collect()
     }
+}
+
+/// Returns a word of a command as text: one with other characters than those of names and paths stands in
+/// quotes, so that its ends and hidden characters are seen.
+fn quote_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-${}?&#~".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("{word:?}")
+    }
+}
+
+/// Returns variables or headers as text.
+fn describe_values(values: &BTreeMap<String, String>) -> String {
+    let describe = |(name, value): (&String, &String)| {
+        format!(", with {}={}", quote_word(name), quote_word(value))
+    };
+    values.iter().map(describe).collect()
 }
 
 /// Reads a rule of a manifest, which may only tighten.

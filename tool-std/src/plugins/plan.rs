@@ -11,9 +11,10 @@ use super::library::{
     FoundPlugin, PluginOrigin, PluginPlaces, PluginStatus, enabled_pins, installed_pins,
     read_package,
 };
-use super::manifest::{CLAUDE_FILE_NAME, FILE_NAME, PluginManifest};
+use super::manifest::{CLAUDE_FILE_NAME, FILE_NAME, MAX_LINE, PluginManifest};
 use super::package_plugin::check_tools;
 use crate::packages::change::PackageChange;
+use crate::packages::entry_name::quote_text;
 use crate::packages::package::{PackageContent, PackageLimits};
 use crate::packages::pins::PackagePin;
 use crate::packages::source::{SourcePackage, read_source};
@@ -105,7 +106,8 @@ impl PluginPlan {
         let inside = if inner.is_empty() { String::new() } else { format!(", `{inner}`") };
         let source = format!("{kind} `{}`{inside}", source.display());
         let action = if old.is_some() { PluginAction::Update } else { PluginAction::Install };
-        let change = PackageChange::new(package, old, manifest_file(&manifest));
+        let change = PackageChange::new(package, old, manifest_file(&manifest))
+            .with_commands(&manifest.command_texts());
         let notes = vec!["nothing of it is used until it is enabled".to_owned()];
         let loaded_name = manifest.name.clone();
         Ok(Self { action, manifest, folder, loaded_name, change, source, commit, notes })
@@ -166,7 +168,15 @@ impl PluginPlan {
             (PluginAction::Enable, Some(pin)) => places.read_approved(pin).ok(),
             _ => None,
         };
-        let change = PackageChange::new(package, old, manifest_file(&manifest));
+        let change = PackageChange::new(package, old, manifest_file(&manifest))
+            .with_commands(&manifest.command_texts());
+        if action == PluginAction::Enable
+            && let Some(hidden) = change.hidden_files().first()
+        {
+            let why =
+                format!("cannot be shown: `{}` is too large, or no text", hidden.escape_debug());
+            return refuse(&why, "a plugin has at most 2 MiB of text");
+        }
         let pin = installed_pins(places.state()?).find(&folder);
         let source = match &pin {
             Some(pin) => pin.source.clone(),
@@ -301,7 +311,9 @@ impl PluginPlan {
 
     fn describe_name(&self) -> String {
         let version = self.manifest.version.as_deref().unwrap_or("without a version");
-        format!("`{}` ({version}): {}", self.name(), self.manifest.description)
+        let [version, description] =
+            [version, &self.manifest.description].map(|text| quote_text(text, MAX_LINE));
+        format!("`{}` ({version}): {description}", self.name())
     }
 
     fn describe_facts(&self) -> String {

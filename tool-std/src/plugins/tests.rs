@@ -14,6 +14,7 @@ use tool_sdk::{
 };
 
 use super::library::PluginPlaces;
+use super::plan::{PluginAction, PluginPlan};
 use super::*;
 
 /// A plugin with a tool for each protocol, a rule and a hook.
@@ -499,6 +500,59 @@ async fn a_process_serves_one_user_with_one_environment() {
     assert_eq!(pid("same", &one).await, of_one);
     program.manage("disable", "words").await;
     assert_eq!(count_processes(&folders.root), 0);
+}
+
+// What runs is shown, also behind much other text.
+#[tokio::test]
+async fn text_that_cannot_be_shown_is_not_enabled() {
+    let folders = folders();
+    let new = folders.root.join("new");
+    let enable = json!({"action": "enable", "name": "words", "dry_run": true});
+    let long = format!("{COUNT}{}echo evil\n", "# padding\n".repeat(10_000));
+    write(&new.join("count.sh"), &long);
+    write(&new.join("a/data.bin"), &"\0".repeat(3 << 20));
+    let program = folders.program();
+    program.ok("plugin_manager", json!({ "action": "install", "source": "new" })).await;
+    // What a prompt shows; the model reads less.
+    let places = folders.places();
+    let found = places.find_plugin("words").unwrap();
+    let plan = PluginPlan::for_plugin(PluginAction::Enable, found, &places).unwrap().describe();
+    assert!(plan.contains("+echo evil"), "the end of a long file");
+    assert!(plan.contains("[count.sh: it can be executed]"));
+    let at = |part: &str| plan.find(part).unwrap();
+    assert!(at("+++ count.sh") < at("[a/data.bin: "), "what runs comes first");
+
+    for (name, text) in [
+        ("b/padding.txt", "padding\n".repeat(300_000)),
+        ("count.sh", format!("{COUNT}# \0\necho evil\n")),
+    ] {
+        write_plugin(&new);
+        write(&new.join(name), &text);
+        program.manage("update", "words").await;
+        let error = program.error("plugin_manager", enable.clone()).await;
+        assert!(error.message().contains(&format!("cannot be shown: `{name}`")), "{error}");
+        fs::remove_file(new.join(name)).unwrap();
+    }
+}
+
+// What a plugin says about itself reaches the model short and visible.
+#[tokio::test]
+async fn commands_and_descriptions_are_unambiguous() {
+    let folders = folders();
+    let manifest = MANIFEST
+        .replace("Counts words", &format!("Counts\\u202e words{}", "x".repeat(400)))
+        .replace("[\"./count.sh\"]", "[\"./count.sh\", \"a b\", \"\", \"c\\nd\"]");
+    write(&folders.root.join("new/plugin.toml"), &manifest);
+    let program = folders.program();
+    program.ok("plugin_manager", json!({ "action": "install", "source": "new" })).await;
+    let listed = program.ok("plugin_manager", json!({ "action": "list" })).await;
+    let shown = program.manage("show", "words").await;
+    for text in [listed.as_text(), shown.as_text()] {
+        assert!(text.contains(r"Counts\u{202e} words"), "{text}");
+        assert!(!text.contains(&"x".repeat(300)) && text.contains("x…"), "{text}");
+    }
+    let command = r#"runs ./count.sh "a b" "" "c\nd", with LABEL="words in ${PLUGIN_ROOT}""#;
+    assert!(shown.as_text().contains(command), "{}", shown.as_text());
 }
 
 // F68: the hooks of a plugin transform calls, deny them, and never allow.
