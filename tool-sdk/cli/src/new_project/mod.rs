@@ -12,8 +12,11 @@ use tool_sdk_core::ToolError;
 use super::exit::{self, CommandError, Result};
 use super::{Io, args, style};
 
-/// The longest name of a project.
-const MAX_NAME: usize = 64;
+/// The longest name of a crate.
+const MAX_CRATE_NAME: usize = 64;
+
+/// The longest name of a plugin: the names of its tools, such as `NAME_count_lines`, have at most 64 characters.
+const MAX_PLUGIN_NAME: usize = 52;
 
 /// A file of a project: its path, its text, and whether it can be executed.
 type ProjectFile = (&'static str, &'static str, bool);
@@ -63,13 +66,13 @@ pub(super) fn build_command() -> Command {
 
 /// Runs `new`.
 pub(super) fn run(matches: &ArgMatches, io: &mut Io<'_>) -> Result {
-    let (files, sub) = match matches.subcommand() {
-        Some(("crate", sub)) => (CRATE_FILES, sub),
-        Some(("plugin", sub)) => (PLUGIN_FILES, sub),
+    let (files, longest, sub) = match matches.subcommand() {
+        Some(("crate", sub)) => (CRATE_FILES, MAX_CRATE_NAME, sub),
+        Some(("plugin", sub)) => (PLUGIN_FILES, MAX_PLUGIN_NAME, sub),
         _ => return Err(CommandError::usage("`crate NAME` or `plugin NAME` is missing")),
     };
     let name = sub.get_one::<String>(args::NAME).map(String::as_str).unwrap_or_default();
-    check_name(name)?;
+    check_name(name, longest)?;
     let folder = io.current_dir.join(name);
     write_project(files, name, &folder).map_err(|error| {
         let text = format!("cannot write `{}`: {error}", folder.display());
@@ -86,9 +89,9 @@ pub(super) fn run(matches: &ArgMatches, io: &mut Io<'_>) -> Result {
 }
 
 /// Checks that the name is one for a package and for a folder.
-fn check_name(name: &str) -> Result<()> {
+fn check_name(name: &str, longest: usize) -> Result<()> {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    let is_valid = name.len() <= MAX_NAME
+    let is_valid = name.len() <= longest
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(is_inner);
     if is_valid {
@@ -96,8 +99,9 @@ fn check_name(name: &str) -> Result<()> {
     }
     let name: String = name.chars().take(100).collect();
     let text = format_args!("`{}` cannot be the name", name.escape_debug());
-    Err(CommandError::usage(text)
-        .hint("a name has 1 to 64 of a-z, 0-9, `-` and `_`, and begins with a letter"))
+    Err(CommandError::usage(text).hint(format_args!(
+        "a name has 1 to {longest} of a-z, 0-9, `-` and `_`, and begins with a letter"
+    )))
 }
 
 fn write_project(files: &[ProjectFile], name: &str, folder: &Path) -> io::Result<()> {
@@ -160,6 +164,23 @@ mod tests {
         for name in ["", "../x", "A", "-x", "a b", "1x"] {
             assert_eq!(cli.run(&["new", "plugin", "--", name]).code, 2, "{name}");
         }
+    }
+
+    // The names of a new plugin's tools are valid.
+    #[test]
+    fn the_name_of_a_plugin_fits_into_those_of_its_tools() {
+        let cli = TestCli::default();
+        let [longest, longer] = [52, 53].map(|count| "p".repeat(count));
+        let ran = cli.run(&["new", "plugin", &longer]);
+        assert!(ran.code == 2 && ran.err.contains("1 to 52 of"), "{}", ran.err);
+        assert_eq!(cli.run(&["new", "plugin", &longest]).code, 0);
+        let manifest = cli.folder.path().join(&longest).join("plugin.toml");
+        let text = fs::read_to_string(manifest).unwrap();
+        let names = text.lines().filter_map(|line| line.strip_prefix("name = "));
+        for name in names {
+            tool_sdk_core::ToolName::new(name.trim_matches('"').to_owned()).unwrap();
+        }
+        assert_eq!(cli.run(&["new", "crate", &longer]).code, 0);
     }
 
     // The test script of a new plugin passes.
