@@ -356,8 +356,9 @@ pub mod mcp {
     #[cfg(feature = "mcp")]
     #[doc(inline)]
     pub use tool_sdk_http::{
-        HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope, TokenScopes,
-        TokenVerifier, UnixSocket, UnknownScope, router, serve_http,
+        AccessTokenIssuer, HttpListener, HttpOptions, InvalidIssuer, InvalidToken, Token,
+        TokenIdentity, TokenScope, TokenScopes, TokenVerifier, UnixSocket, UnknownScope, router,
+        serve_http,
     };
     #[doc(inline)]
     pub use tool_sdk_mcp::*;
@@ -375,8 +376,8 @@ pub mod http {
     };
     #[doc(inline)]
     pub use tool_sdk_http::{
-        ConsoleAccess, HttpListener, HttpOptions, InvalidToken, Token, TokenIdentity, TokenScope,
-        TokenScopes, TokenVerifier, UnixSocket, UnknownScope,
+        AccessTokenIssuer, ConsoleAccess, HttpListener, HttpOptions, InvalidIssuer, InvalidToken,
+        Token, TokenIdentity, TokenScope, TokenScopes, TokenVerifier, UnixSocket, UnknownScope,
     };
 }
 /// Agents: model clients, and the loop from a message to calls and back.
