@@ -100,9 +100,9 @@ mod mcp;
 mod memory;
 #[cfg(feature = "store")]
 mod memory_file;
-#[cfg(feature = "mcp")]
 mod new_project;
 mod plugins;
+#[cfg(feature = "mcp")]
 mod principals;
 #[cfg(all(feature = "http", feature = "store"))]
 mod recorded_history;
