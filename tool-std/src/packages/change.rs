@@ -44,6 +44,7 @@ impl PackageChange {
     }
 
     /// Shows the files that `commands` name before others.
+    #[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "plugins alone use it"))]
     pub(crate) fn with_commands(mut self, commands: &[String]) -> Self {
         let is_named = |name: &&String| commands.iter().any(|text| text.contains(name.as_str()));
         self.named = self.package.files.keys().filter(is_named).cloned().collect();
@@ -58,6 +59,7 @@ impl PackageChange {
 
     /// Returns the files whose text is not shown: a text beyond 2 MiB, and what a command runs or names and is
     /// neither a text nor a compiled program.
+    #[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "plugins alone use it"))]
     pub(crate) fn hidden_files(&self) -> Vec<String> {
         self.write_diff().1
     }

@@ -82,6 +82,7 @@ impl PackagePins {
     }
 
     /// Returns all pins that can be read, by their folders.
+    #[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "plugins alone use it"))]
     pub(crate) fn list(&self) -> Vec<PackagePin> {
         let entries = list_folder(&self.folder).unwrap_or_default();
         let read = |path: PathBuf| {
