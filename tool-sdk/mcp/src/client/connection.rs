@@ -17,9 +17,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tool_sdk_core::{Tool, ToolAudience, Toolset};
 
 use super::authorization::{
-    AuthorizationError, AuthorizationPrompt, CredentialStore, LogoutOutcome, TokenSource,
+    AuthorizationError, AuthorizationPrompt, LogoutOutcome, ManagerAuthorization, TokenSource,
 };
-use super::config::{AnnotationTrust, ServerConfig, TransportConfig};
+use super::config::{AnnotationTrust, ServerConfig};
 use super::offer_changes::{OfferChannels, WatchCounts};
 use super::pins::ToolPins;
 use super::remote::{
@@ -105,31 +105,6 @@ struct LiveConnection {
     remote: Arc<dyn RemoteConnection>,
     /// Stops watching for changed tools when the last clone is dropped.
     _watch_guard: Arc<DropGuard>,
-}
-
-/// What the servers of a manager are authorized with.
-#[derive(Clone)]
-pub(super) struct ManagerAuthorization {
-    pub(super) credentials: CredentialStore,
-    /// The command by which the user authorizes a server, without the server's name.
-    pub(super) login_command: String,
-}
-
-impl Default for ManagerAuthorization {
-    fn default() -> Self {
-        let (credentials, login_command) = (CredentialStore::in_memory(), "mcp login".to_owned());
-        Self { credentials, login_command }
-    }
-}
-
-impl ManagerAuthorization {
-    /// Returns the tokens of a server over HTTP, unless the host configured what authorizes it.
-    fn token_source(&self, transport: &TransportConfig) -> Option<Arc<TokenSource>> {
-        let TransportConfig::Http(endpoint) = transport else { return None };
-        let store = self.credentials.clone();
-        let build = || TokenSource::new(&endpoint.url, &endpoint.oauth, store);
-        (!endpoint.has_own_token()).then(build).map(Arc::new)
-    }
 }
 
 impl fmt::Debug for ServerConnection {
@@ -326,7 +301,7 @@ impl ServerConnection {
         let late =
             |_| RemoteError::timeout(format_args!("the server did not get ready within {limit:?}"));
         let connected = async {
-            let remote = open_transport(&self.config, self.tokens.as_ref()).await?;
+            let remote = transport::open_transport(&self.config, self.tokens.as_ref()).await?;
             let listed = remote.list_tools().await;
             let tools = listed.map_err(|error| error.with_stderr(remote.stderr_tail()))?;
             let made = self.prepare_tools(&tools).await?;
@@ -508,21 +483,6 @@ fn server_removed_error() -> RemoteError {
 fn error_chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-async fn open_transport(
-    config: &ServerConfig,
-    tokens: Option<&Arc<TokenSource>>,
-) -> Result<Arc<dyn RemoteConnection>, RemoteError> {
-    match &config.transport {
-        TransportConfig::Stdio(launch) => {
-            transport::start_program(launch, &config.client_features).await
-        }
-        TransportConfig::Http(address) => {
-            transport::connect_http(address, &config.client_features, tokens).await
-        }
-        TransportConfig::Custom(connect) => connect().await,
-    }
 }
 
 /// Runs `work` with a timeout.

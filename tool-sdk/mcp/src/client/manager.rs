@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use tool_sdk_core::{Context, Pipeline, Session, ToolAudience, ToolError, Toolset};
 
 use super::authorization::{
-    AuthorizationError, AuthorizationPrompt, CredentialStore, LogoutOutcome,
+    AuthorizationError, AuthorizationPrompt, CredentialStore, LogoutOutcome, ManagerAuthorization,
 };
 use super::config::{InvalidServerConfig, ServerConfig};
-use super::connection::{ManagerAuthorization, ServerConnection};
+use super::connection::ServerConnection;
 use super::naming;
 use super::offer_changes::OfferChannels;
 use super::pins::ToolPins;

@@ -18,6 +18,7 @@ mod error;
 mod flow;
 mod issuer_keys;
 mod loopback;
+mod manager_authorization;
 mod metadata;
 mod prompt;
 mod registration;
@@ -28,6 +29,7 @@ mod token_source;
 
 pub use self::error::AuthorizationError;
 pub use self::issuer_keys::fetch_issuer_keys;
+pub(super) use self::manager_authorization::ManagerAuthorization;
 pub use self::prompt::{AuthorizationPrompt, AuthorizationRequest, PromptFailure};
 pub use self::settings::OAuthSettings;
 pub use self::store::CredentialStore;

@@ -47,12 +47,14 @@ use tokio_util::task::TaskTracker;
 use tool_sdk_process::internal::PipedChild;
 
 use self::connect_error::{ConnectError, connect_error, error_response, send_error};
-pub(super) use self::http::connect_http;
+use self::http::connect_http;
 use self::in_flight::InFlightRequest;
 use self::line_transport::ProtocolViolation;
 use self::notifications::NotificationHandler;
 use self::request_ids::RequestIdGuard;
-pub(super) use self::stdio::start_program;
+use self::stdio::start_program;
+use super::authorization::TokenSource;
+use super::config::{ServerConfig, TransportConfig};
 use super::remote::{
     OfferChange, RemoteCall, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt,
     RemoteResource, RemoteResult, RemoteTool,
@@ -98,6 +100,20 @@ where
     stdio::connect_io(read, write, Arc::new(NotificationHandler::new(questions)), lifecycle_mode())
         .await
         .map_err(|failed| failed.error)
+}
+
+/// Connects to a server as its configuration says.
+pub(super) async fn open_transport(
+    config: &ServerConfig,
+    tokens: Option<&Arc<TokenSource>>,
+) -> Result<Arc<dyn RemoteConnection>, RemoteError> {
+    match &config.transport {
+        TransportConfig::Stdio(launch) => start_program(launch, &config.client_features).await,
+        TransportConfig::Http(address) => {
+            connect_http(address, &config.client_features, tokens).await
+        }
+        TransportConfig::Custom(connect) => connect().await,
+    }
 }
 
 /// The 2026 lifecycle, with a fallback to an older version that the server names.
