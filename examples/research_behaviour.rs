@@ -1,6 +1,6 @@
 //! A stateful object of a host as tools: research in phases.
 //!
-//! `Research` is a state machine: plan, collect, write, done. Its methods are tools of `#[toolset]`,
+//! `ResearchDesk` is a state machine: plan, collect, write, done. Its methods are tools of `#[toolset]`,
 //! and the host keeps the object. They change nothing else, so they run without approval, like tools that
 //! read. A hook offers the model only the tools of the current phase. A tool of
 //! another phase, which a model may remember, refuses and says what to do.
@@ -14,7 +14,7 @@ use tool_sdk::{
 
 /// How far the research is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+enum ResearchPhase {
     /// The question is not fixed yet.
     #[default]
     Plan,
@@ -26,7 +26,7 @@ enum Phase {
     Done,
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for ResearchPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Plan => "plan",
@@ -38,10 +38,10 @@ impl fmt::Display for Phase {
 }
 
 /// The tools of each phase, besides those for every phase.
-const PHASE_TOOLS: [(Phase, &[&str]); 3] = [
-    (Phase::Plan, &["ask_question"]),
-    (Phase::Collect, &["add_source", "finish_collecting"]),
-    (Phase::Write, &["add_source", "write_answer"]),
+const PHASE_TOOLS: [(ResearchPhase, &[&str]); 3] = [
+    (ResearchPhase::Plan, &["ask_question"]),
+    (ResearchPhase::Collect, &["add_source", "finish_collecting"]),
+    (ResearchPhase::Write, &["add_source", "write_answer"]),
 ];
 
 /// The fewest sources of an answer.
@@ -49,7 +49,7 @@ const MIN_SOURCES: usize = 2;
 
 #[derive(Clone, Debug, Default)]
 struct ResearchState {
-    phase: Phase,
+    phase: ResearchPhase,
     question: String,
     sources: Vec<String>,
     answer: String,
@@ -57,10 +57,10 @@ struct ResearchState {
 
 /// Research, from the question to the answer.
 #[derive(Debug, Default)]
-struct Research(Mutex<ResearchState>);
+struct ResearchDesk(Mutex<ResearchState>);
 
 #[toolset]
-impl Research {
+impl ResearchDesk {
     /// Fix the question of the research, and begin to collect sources.
     #[tool(read, parallel = exclusive)]
     fn ask_question(
@@ -70,7 +70,7 @@ impl Research {
         question: String,
     ) -> Result<String, ToolError> {
         let mut state = self.in_phase("ask_question")?;
-        (state.question, state.phase) = (question, Phase::Collect);
+        (state.question, state.phase) = (question, ResearchPhase::Collect);
         Ok("Collect sources with `add_source`.".to_owned())
     }
 
@@ -100,7 +100,7 @@ impl Research {
             return Err(ToolError::failed("there are too few sources")
                 .hint(format_args!("add {missing} more with `add_source`")));
         }
-        state.phase = Phase::Write;
+        state.phase = ResearchPhase::Write;
         Ok("Write the answer with `write_answer`.".to_owned())
     }
 
@@ -117,7 +117,7 @@ impl Research {
             return Err(ToolError::invalid_args("the answer cites too few sources")
                 .hint(format_args!("cite at least {MIN_SOURCES} of them, such as `[1]`")));
         }
-        (state.answer, state.phase) = (answer, Phase::Done);
+        (state.answer, state.phase) = (answer, ResearchPhase::Done);
         Ok("The research is done.".to_owned())
     }
 
@@ -152,13 +152,13 @@ impl Research {
 }
 
 /// Whether the tool is for this phase. What no phase names is for every phase.
-fn is_offered(tool: &str, phase: Phase) -> bool {
+fn is_offered(tool: &str, phase: ResearchPhase) -> bool {
     let mut phases = PHASE_TOOLS.iter().filter(|(_, tools)| tools.contains(&tool)).peekable();
     phases.peek().is_none() || phases.any(|(of_tool, _)| *of_tool == phase)
 }
 
 /// Hides the tools of other phases from the model. They stay callable, to refuse with a hint.
-struct PhaseFilter(Arc<Research>);
+struct PhaseFilter(Arc<ResearchDesk>);
 
 impl Hook for PhaseFilter {
     fn edit_definition(&self, definition: &mut Definition, _: &Session) -> bool {
@@ -169,14 +169,14 @@ impl Hook for PhaseFilter {
 
 /// A host that keeps the object, and lets a model call its methods.
 struct ResearchHost {
-    research: Arc<Research>,
+    research: Arc<ResearchDesk>,
     pipeline: Pipeline,
     session: Session,
 }
 
 impl ResearchHost {
     fn new() -> Result<Self, Box<dyn std::error::Error>> {
-        let research = Arc::new(Research::default());
+        let research = Arc::new(ResearchDesk::default());
         let registry = Registry::builder().add(Arc::clone(&research)).build()?;
         let filter = Arc::new(PhaseFilter(Arc::clone(&research)));
         let pipeline = Pipeline::new(Toolset::new(registry).with_definition_hook("*", filter));

@@ -121,7 +121,7 @@ impl PluginFolders {
     }
 
     /// A program that loads the enabled plugins.
-    fn program(&self) -> Program {
+    fn program(&self) -> PluginProgram {
         let registry = Registry::builder().add(tools![plugin_manager, crate::fs::read_file]);
         let pipeline = Pipeline::new(registry.build().unwrap()).mode(Mode::Bypass);
         let found = EnabledPlugins::find(&self.program_folders(), std::slice::from_ref(&self.root));
@@ -137,7 +137,7 @@ impl PluginFolders {
             .with_service(Workspace::open([&self.root]).unwrap())
             .with_service(self.program_folders())
             .with_service(pipeline.plugins());
-        Program { pipeline, session, problems }
+        PluginProgram { pipeline, session, problems }
     }
 
     fn trust(&self) {
@@ -145,13 +145,13 @@ impl PluginFolders {
     }
 }
 
-struct Program {
+struct PluginProgram {
     pipeline: Pipeline,
     session: Session,
     problems: Vec<String>,
 }
 
-impl Program {
+impl PluginProgram {
     async fn call(&self, tool: &str, arguments: Value) -> Outcome {
         self.pipeline.call(&self.session, Call::new(tool, arguments.to_string())).await
     }
@@ -187,10 +187,14 @@ fn count_processes(folder: &Path) -> usize {
 
 /// Waits until `count` processes run in a folder.
 async fn wait_for_processes(folder: &Path, count: usize) {
-    while count_processes(folder) < count {
+    for _ in 0..6000 {
+        if count_processes(folder) >= count {
+            return;
+        }
         // The start of a process is no event that another one could wait for.
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
+    panic!("{count} processes do not start");
 }
 
 /// How often what must leave nothing behind is done: `TOOL_STD_TEST_ROUNDS`, or a few times.

@@ -53,10 +53,10 @@ const ABSENCE_LIMIT: Duration = Duration::from_mins(1);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct ConsoleAccess(Arc<Mutex<State>>);
+pub struct ConsoleAccess(Arc<Mutex<SignedInBrowsers>>);
 
 #[derive(Default)]
-struct State {
+struct SignedInBrowsers {
     codes: Vec<OneTimeCode>,
     browsers: Vec<SignedInBrowser>,
 }
@@ -157,12 +157,12 @@ impl ConsoleAccess {
     }
 
     /// A poisoned lock still guards whole entries: no operation panics half-way.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SignedInBrowsers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SignedInBrowsers {
     fn add_browser(&mut self) -> io::Result<BrowserCredentials> {
         let credentials =
             BrowserCredentials { cookie: Token::random()?, request_token: Token::random()? };
