@@ -54,8 +54,9 @@ export function showInbox(main) {
 
   // After an answer the next request is shown, and focus goes to its row.
   function goOn() {
-    // The user may have gone elsewhere while the answer was on its way.
-    if (isClosed) return;
+    // The user may have gone elsewhere while the answer was on its way. The address changes first,
+    // the view with the event that follows.
+    if (isClosed || (location.hash && !/^#\/inbox(\/|$)/.test(location.hash))) return;
     const isNarrow = matchMedia('(max-width: 860px)').matches;
     page?.close();
     page = undefined;
