@@ -412,10 +412,24 @@ const steps = {
     await checkAccess(page, 'question');
     await page.selectOption('.question select', { label: 'Blue' });
     await takePicture(page, 'question');
+    // The user goes elsewhere just when the answer arrives, and stays there.
+    await page.evaluate(() => {
+      const send = globalThis.fetch;
+      globalThis.fetch = async (address, options) => {
+        const response = await send(address, options);
+        if (/^\/v1\/questions\/./.test(address)) {
+          location.hash = '#/calls';
+          globalThis.fetch = send;
+        }
+        return response;
+      };
+    });
     await page.click('[data-action=accept]');
     const { status, body } = await called;
     assert.equal(status, 200, JSON.stringify(body));
     assert.match(body.text, /Blue/);
+    await page.waitForSelector('main[data-view=calls]');
+    assert.equal(new URL(page.url()).hash, '#/calls');
   },
 
   async 'the timeline shows the calls of every client'() {
