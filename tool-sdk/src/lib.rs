@@ -275,12 +275,13 @@ pub mod audit {
     };
 }
 
-/// The history of calls, and where it is kept.
+/// The history of calls, the conversations of agents, and where both are kept.
 pub mod history {
     #[doc(inline)]
     pub use tool_sdk_core::{
-        CallRecord, CallStatus, EventRecord, MemorySessionStore, SessionRecorder, SessionStore,
-        SessionSummary,
+        CallRecord, CallStatus, ConversationQuery, ConversationRecord, ConversationStore,
+        ConversationSummary, EventRecord, MemoryConversationStore, MemorySessionStore,
+        SessionRecorder, SessionStore, SessionSummary,
     };
 }
 

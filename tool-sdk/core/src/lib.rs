@@ -13,6 +13,7 @@ mod batch;
 mod call;
 mod content;
 mod context;
+mod conversation_store;
 mod error;
 mod event;
 #[cfg(feature = "frontmatter")]
@@ -66,6 +67,10 @@ pub use self::context::{
     InquiryKind, Interrupted, PermissionFuture, ProgramFolders, RequestedAccess, ScriptedAnswers,
     Session, SessionIds, Signal, Sink, State, ToolFacts, ToolSettings, Visibility,
     VisibilityFilter, WorkStop,
+};
+pub use self::conversation_store::{
+    ConversationQuery, ConversationRecord, ConversationStore, ConversationSummary,
+    MemoryConversationStore,
 };
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{
@@ -141,6 +146,7 @@ pub use tool_sdk_macros::{tool, toolset};
 pub mod internal {
     pub use crate::call::LazyCancelToken;
     pub use crate::context::{PluginLifetime, RequiredService, SessionListener};
+    pub use crate::conversation_store::DynConversationStore;
     pub use crate::hook::{DecisionDetails, HookCallView, HookVerdict};
     pub use crate::memory_store::{
         DynMemoryStore, SearchTerms, check_note_id, fuse_rankings, make_snippet, new_note_id,

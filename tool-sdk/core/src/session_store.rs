@@ -369,17 +369,18 @@ impl SessionSummary {
     }
 }
 
-mod unix_millis {
+/// Times as milliseconds since 1970.
+pub(crate) mod unix_millis {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX).serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
         Ok(UNIX_EPOCH + Duration::from_millis(u64::deserialize(from)?))
     }
 }

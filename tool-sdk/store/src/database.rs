@@ -38,7 +38,7 @@ const MAX_ATTEMPTS: usize = 4;
 pub(crate) enum DatabaseKind {
     /// Small and precious: notes and plans.
     State,
-    /// Large and replaceable: calls and events.
+    /// Large and replaceable: calls, events and conversations.
     History,
 }
 

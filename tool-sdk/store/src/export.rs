@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tool_sdk_core::internal::rfc3339;
 
 use crate::SqliteStore;
+use crate::conversations::{SUMMARY_COLUMNS, read_conversation};
 use crate::memory::{COLUMNS, from_millis, invalid, read_note};
 
 /// How many entries a page has at most.
@@ -29,6 +30,7 @@ enum ExportTable {
     Plans,
     Calls,
     Events,
+    Conversations,
 }
 
 impl ExportTable {
@@ -37,14 +39,15 @@ impl ExportTable {
             Self::Notes => Some(Self::Plans),
             Self::Plans => Some(Self::Calls),
             Self::Calls => Some(Self::Events),
-            Self::Events => None,
+            Self::Events => Some(Self::Conversations),
+            Self::Conversations => None,
         }
     }
 }
 
 impl SqliteStore {
     /// Returns the next entries of all users as JSON objects whose `type` is `note`, `plan`,
-    /// `call` or `event`, and the cursor for those after them. Databases that do not exist are not created.
+    /// `call`, `event` or `conversation`, and the cursor for those after them. Databases that do not exist are not created.
     ///
     /// # Errors
     ///
@@ -75,7 +78,7 @@ impl SqliteStore {
     ) -> io::Result<(Vec<Value>, Option<ExportCursor>)> {
         let database = match cursor.table {
             ExportTable::Notes | ExportTable::Plans => &self.state,
-            ExportTable::Calls | ExportTable::Events => &self.history,
+            ExportTable::Calls | ExportTable::Events | ExportTable::Conversations => &self.history,
         };
         let next_table = cursor.table.next().map(|table| ExportCursor { table, after: 0 });
         if !database.exists()? {
@@ -121,6 +124,13 @@ fn select_page(
                 .to_owned(),
             read_exported_event,
         ),
+        ExportTable::Conversations => (
+            format!(
+                "SELECT {SUMMARY_COLUMNS}, transcript, rowid FROM conversations
+                 WHERE rowid > ?1 ORDER BY rowid LIMIT ?2"
+            ),
+            read_exported_conversation,
+        ),
     };
     connection.prepare(&sql)?.query_map([cursor.after, PAGE], read)?.collect()
 }
@@ -147,6 +157,20 @@ fn read_exported_event(row: &Row<'_>) -> rusqlite::Result<(i64, Value)> {
         "type": "event", "call": call, "at": rfc3339(from_millis(at)), "event": event,
     });
     Ok((number, entry))
+}
+
+fn read_exported_conversation(row: &Row<'_>) -> rusqlite::Result<(i64, Value)> {
+    let record = read_conversation(row)?;
+    let changed_at = rfc3339(record.summary.changed_at);
+    let entry = json!({
+        "type": "conversation",
+        "id": record.summary.id,
+        "folder": record.summary.folder,
+        "title": record.summary.title,
+        "changed_at": changed_at,
+        "transcript": record.transcript,
+    });
+    Ok((row.get(6)?, entry))
 }
 
 /// Reads a number and a JSON text; an object without a type gets `kind`.

@@ -1,4 +1,4 @@
-//! State on SQLite: notes, plans, and the history of calls.
+//! State on SQLite: notes, plans, conversations, and the history of calls.
 //!
 //! This crate is a part of [tool-sdk](https://docs.rs/tool-sdk), which re-exports it with the
 //! feature `store`. Programs name `tool_sdk` only.
@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod conversations;
 mod creation;
 mod database;
 mod error;

@@ -432,11 +432,11 @@ pub(crate) fn from_millis(millis: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis.try_into().unwrap_or_default())
 }
 
-fn to_sql_number(number: u64) -> i64 {
+pub(crate) fn to_sql_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn to_limit(count: usize) -> i64 {
+pub(crate) fn to_limit(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

@@ -45,7 +45,7 @@ impl DatabaseKind {
     const fn tables(self) -> &'static [&'static str] {
         match self {
             Self::State => &["notes", "plans"],
-            Self::History => &["calls", "events"],
+            Self::History => &["calls", "events", "conversations"],
         }
     }
 }

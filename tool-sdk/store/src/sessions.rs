@@ -9,7 +9,8 @@ use tool_sdk_core::{CallRecord, EventRecord, SessionStore, SessionSummary};
 use crate::SqliteStore;
 use crate::memory::{from_millis, invalid, to_millis};
 
-/// Which part of the calls is removed when the history exceeds its size limit: one of this many.
+/// Which part of the calls, or of the conversations, is removed when the history exceeds its size
+/// limit: one of this many.
 const REMOVED_PART: i64 = 10;
 
 impl SessionStore for SqliteStore {
@@ -101,21 +102,33 @@ impl SessionStore for SqliteStore {
 
 impl SqliteStore {
     /// Gives pages that are no longer used back to the file system.
-    async fn shrink_history(&self) -> io::Result<()> {
+    pub(crate) async fn shrink_history(&self) -> io::Result<()> {
         let shrunk =
             self.history.read(|connection| connection.execute_batch("PRAGMA incremental_vacuum"));
         Ok(shrunk.await?)
     }
 }
 
-/// Removes the oldest calls if the database has more than `max_bytes` in use.
-fn limit_size(transaction: &Transaction<'_>, max_bytes: u64) -> rusqlite::Result<()> {
+/// Removes the oldest conversations, if they take more than half of `max_bytes`, else the oldest calls, if
+/// the database has more than `max_bytes` in use.
+pub(crate) fn limit_size(transaction: &Transaction<'_>, max_bytes: u64) -> rusqlite::Result<()> {
     let number = |pragma: &str| -> rusqlite::Result<u64> {
         let value: i64 = transaction.pragma_query_value(None, pragma, |row| row.get(0))?;
         Ok(value.try_into().unwrap_or_default())
     };
     let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
     if pages.saturating_mul(number("page_size")?) <= max_bytes {
+        return Ok(());
+    }
+    let sql = "SELECT coalesce(sum(bytes), 0) FROM conversations";
+    let of_conversations: i64 = transaction.query_row(sql, [], |row| row.get(0))?;
+    if of_conversations.unsigned_abs() > max_bytes / 2 {
+        transaction.execute(
+            "DELETE FROM conversations WHERE id IN (
+                SELECT id FROM conversations ORDER BY changed
+                LIMIT 1 + (SELECT count(*) FROM conversations) / ?1)",
+            [REMOVED_PART],
+        )?;
         return Ok(());
     }
     transaction.execute(

@@ -10,13 +10,14 @@ use crate::database::{Database, DatabaseKind};
 
 /// A store in a folder, which implements the store traits of the runtime.
 ///
-/// `state.db` has the notes and the plans, `history.db` the calls and their events. Nothing is created or opened
-/// before the first use. Clones share the connections. Methods run on blocking threads of the
+/// `state.db` has the notes and the plans, `history.db` the calls with their events and the
+/// conversations of agents. Nothing is created or opened before the first use. Clones share the connections. Methods run on blocking threads of the
 /// `tokio` runtime that polls them.
 ///
 /// Notes and plans survive the death of the process and a power failure as soon as a method has returned.
 /// The history survives the death of the process, and is limited to
-/// [`DEFAULT_MAX_HISTORY_BYTES`](Self::DEFAULT_MAX_HISTORY_BYTES): over it, the oldest calls go.
+/// [`DEFAULT_MAX_HISTORY_BYTES`](Self::DEFAULT_MAX_HISTORY_BYTES): over it, the oldest
+/// conversations go if they take more than half of it, otherwise the oldest calls.
 ///
 /// # Examples
 ///

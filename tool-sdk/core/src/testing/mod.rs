@@ -24,6 +24,7 @@
 //! ```
 
 mod checks;
+mod conversation_stores;
 #[cfg(feature = "workspace")]
 mod example_folder;
 #[cfg(not(feature = "workspace"))]
@@ -37,6 +38,7 @@ mod session_stores;
 mod stores;
 
 pub use self::checks::{ToolChecks, check_all};
+pub use self::conversation_stores::check_conversation_store;
 pub use self::harness::{Harness, context};
 pub use self::memory_stores::check_memory_store;
 pub use self::schemas::check_schemas;

@@ -19,7 +19,7 @@ use crate::error::OpenFailure;
 pub(crate) const STATE: &[&str] = &[include_str!("state_1.sql")];
 
 /// The steps of `history.db`.
-pub(crate) const HISTORY: &[&str] = &[include_str!("history_1.sql")];
+pub(crate) const HISTORY: &[&str] = &[include_str!("history_1.sql"), include_str!("history_2.sql")];
 
 /// Marks the databases of this crate: `tsdk`.
 const APPLICATION_ID: i64 = 0x7473_646b;

@@ -1,10 +1,11 @@
 //! The mechanism of migrations, held by schemas of two versions.
 
 use rusqlite::Connection;
+use tool_sdk_core::{ConversationStore as _, SessionStore as _};
 
-use super::add_note;
+use super::{add_note, conversation};
 use crate::error::OpenFailure;
-use crate::migrations::{STATE, current_version, migrate};
+use crate::migrations::{HISTORY, STATE, current_version, migrate};
 use crate::{SqliteStore, StoreError};
 
 const FIRST: &str = "CREATE TABLE words (word TEXT); INSERT INTO words VALUES ('old');";
@@ -91,19 +92,35 @@ fn of_two_migrations_at_once_one_runs() {
     assert_eq!(runs, 1);
 }
 
+/// Puts a database of an earlier version into a folder.
+fn place(bytes: &[u8], folder: &tempfile::TempDir, name: &str) {
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}
+
 /// The first published version, with one note: later versions must still open it.
 #[tokio::test]
 async fn a_database_of_version_1_is_opened() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("state.db"), include_bytes!("state_version_1.db")).unwrap();
-    #[cfg(unix)]
-    std::fs::set_permissions(
-        folder.path().join("state.db"),
-        std::os::unix::fs::PermissionsExt::from_mode(0o600),
-    )
-    .unwrap();
+    place(include_bytes!("state_version_1.db"), &folder, "state.db");
     let store = SqliteStore::in_folder(folder.path());
     assert_eq!(add_note(&store, "new").await.unwrap(), ["new", "from version 1"]);
     let report = store.describe().await.unwrap();
     assert_eq!(report.databases[0].version, i64::try_from(STATE.len()).unwrap());
+}
+
+/// The version before conversations were kept, with one call and its event.
+#[tokio::test]
+async fn a_history_of_version_1_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    place(include_bytes!("history_version_1.db"), &folder, "history.db");
+    let store = SqliteStore::in_folder(folder.path());
+    let call = store.find_call("c").await.unwrap().unwrap();
+    assert_eq!((call.tool.as_str(), store.list_events("c").await.unwrap().len()), ("t", 1));
+    assert!(store.add_conversation(conversation("v", 1, "hello")).await.unwrap());
+    let report = store.describe().await.unwrap();
+    assert_eq!(report.databases[0].version, i64::try_from(HISTORY.len()).unwrap());
+    assert_eq!(report.set_aside, [folder.path().join("history.db.version-1")]);
 }

@@ -9,7 +9,8 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use tool_sdk_core::{
-    CallRecord, CallStatus, MemoryOwner, MemoryStore as _, NoteDraft, NoteQuery, PlanStore as _,
+    CallRecord, CallStatus, ConversationQuery, ConversationRecord, ConversationStore as _,
+    ConversationSummary, MemoryOwner, MemoryStore as _, NoteDraft, NoteQuery, PlanStore as _,
     SessionPlan, SessionStore as _,
 };
 
@@ -42,6 +43,17 @@ pub(super) fn record(call: &str, started_at: SystemTime) -> CallRecord {
     }
 }
 
+fn conversation(id: &str, seconds: u64, text: &str) -> ConversationRecord {
+    let summary = ConversationSummary {
+        id: id.to_owned(),
+        folder: None,
+        title: None,
+        entries: 1,
+        changed_at: SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds),
+    };
+    ConversationRecord { summary, transcript: json!([text]) }
+}
+
 // F151, F152
 #[tokio::test]
 async fn keeps_the_promises_of_the_memory_store() {
@@ -53,6 +65,12 @@ async fn keeps_the_promises_of_the_memory_store() {
 async fn keeps_the_promises_of_the_session_store() {
     let folder = tempfile::tempdir().unwrap();
     tool_sdk_core::testing::check_session_store(&SqliteStore::in_folder(folder.path())).await;
+}
+
+#[tokio::test]
+async fn keeps_the_promises_of_the_conversation_store() {
+    let folder = tempfile::tempdir().unwrap();
+    tool_sdk_core::testing::check_conversation_store(&SqliteStore::in_folder(folder.path())).await;
 }
 
 // F149, F150
@@ -79,6 +97,8 @@ async fn nothing_is_created_before_the_first_use() {
     assert!(report.databases.is_empty() && !folder.exists());
     assert_eq!(store.load_plan("k").await.unwrap().version, 0);
     assert!(!folder.exists(), "each call of a tool looks for a plan");
+    assert_eq!(store.list_conversations(&ConversationQuery::default()).await.unwrap(), []);
+    assert!(!folder.exists());
     let error = SqliteStore::unavailable().load_plan("k").await.unwrap_err();
     assert!(error.to_string().contains("set `--state-dir` or HOME"), "{error}");
 }
@@ -180,9 +200,11 @@ async fn an_export_has_every_entry() {
         event: json!({ "type": "completed" }),
     };
     store.save_event(event).await.unwrap();
+    store.save_conversation(conversation("v", 0, "hello")).await.unwrap();
     let all = export(folder.path()).await;
     let kinds: Vec<_> = all.iter().map(|it| it["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["note", "note", "note", "plan", "call", "event"]);
+    assert_eq!(kinds, ["note", "note", "note", "plan", "call", "event", "conversation"]);
+    assert_eq!((&all[6]["id"], &all[6]["transcript"]), (&json!("v"), &json!(["hello"])));
     assert_eq!((&all[0]["content"], &all[0]["project"]), (&json!("note 0"), &json!("p")));
     assert_eq!((&all[3]["key"], &all[4]["call"]), (&json!("k"), &json!("c")));
     assert_eq!(all[5]["at"], "1970-01-01T00:00:00.000Z");
@@ -201,6 +223,22 @@ async fn a_history_over_its_limit_loses_the_oldest_calls() {
     let calls = store.list_calls("s").await.unwrap();
     assert!((10..25).contains(&calls.len()), "{}", calls.len());
     assert_eq!(calls.last().unwrap().call, "c99");
+}
+
+// Conversations may take half of the history; beyond that, they go before calls do.
+#[tokio::test]
+async fn conversations_over_their_half_go_before_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::in_folder(folder.path()).with_max_history_bytes(300_000);
+    store.save_call(record("c", SystemTime::UNIX_EPOCH)).await.unwrap();
+    for number in 0..60 {
+        let long = conversation(&format!("v{number}"), number, &"x".repeat(10_000));
+        store.save_conversation(long).await.unwrap();
+    }
+    let kept = store.list_conversations(&ConversationQuery::default()).await.unwrap();
+    assert!((10..28).contains(&kept.len()), "{}", kept.len());
+    assert_eq!(kept[0].id, "v59");
+    assert!(store.find_call("c").await.unwrap().is_some());
 }
 
 // A deleted note leaves no word in the file, and the index stays in step with the notes.
