@@ -81,11 +81,15 @@ mod chat;
 #[path = "chat_disabled.rs"]
 mod chat;
 mod check;
+#[cfg(any(feature = "agent", feature = "store"))]
+mod conversation_title;
 mod doctor;
 mod event_printer;
 mod exit;
 mod filters;
 mod flag;
+#[cfg(feature = "store")]
+mod imported_conversations;
 mod input;
 mod json_output;
 mod list;

@@ -10,7 +10,7 @@ use tool_sdk_store::{DatabaseReport, ExportCursor, StateReport};
 
 use super::exit::{CommandError, Result};
 use super::settings::{Settings, WrittenDuration};
-use super::state_store::with_store;
+use super::state_store::{open_conversations, with_store};
 use super::{Io, args, style};
 
 const OLDER_THAN: &str = "older-than";
@@ -27,7 +27,7 @@ pub(super) fn build_command() -> Command {
         .value_name("TIME")
         .required(true)
         .value_parser(value_parser!(WrittenDuration))
-        .help("The age of the calls that are removed, such as 30d");
+        .help("The age of the calls and conversations that are removed, such as 30d");
     let commands = [
         Command::new("show")
             .about("Show what the state folder holds, and check it")
@@ -35,8 +35,11 @@ pub(super) fn build_command() -> Command {
         Command::new("backup")
             .about("Copy notes and plans to a new database, and the history of calls beside it")
             .arg(file),
-        Command::new("export").about("Print notes, plans, calls and events as JSON lines"),
-        Command::new("prune").about("Remove old calls from the history").arg(older),
+        Command::new("export")
+            .about("Print notes, plans, calls, events and conversations as JSON lines"),
+        Command::new("prune")
+            .about("Remove old calls and conversations from the history")
+            .arg(older),
     ];
     args::with_globals(
         Command::new("state")
@@ -148,9 +151,17 @@ fn export(settings: &Settings, io: &mut Io<'_>) -> Result {
 fn prune(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let Some(age) = matches.get_one::<WrittenDuration>(OLDER_THAN) else { return Ok(0) };
     let before = SystemTime::now().checked_sub(age.0).unwrap_or(SystemTime::UNIX_EPOCH);
-    let removed =
-        with_store(settings, |store| async move { store.remove_calls_before(before).await })?;
-    io.print_stderr(format_args!("removed {}", count_entries(removed, "calls")));
+    let conversations = open_conversations(settings);
+    let (calls, conversations) = with_store(settings, |store| async move {
+        let removed = match conversations {
+            Some(conversations) => conversations.remove_conversations_before(before).await?,
+            None => 0,
+        };
+        Ok((store.remove_calls_before(before).await?, removed))
+    })?;
+    let (calls, conversations) =
+        (count_entries(calls, "calls"), count_entries(conversations, "conversations"));
+    io.print_stderr(format_args!("removed {calls} and {conversations}"));
     Ok(0)
 }
 
@@ -191,11 +202,11 @@ mod tests {
         assert_eq!(entries[1]["tool"], "echo");
         assert_eq!(
             setting.run_with_state(&["state", "prune", "--older-than", "1d"]).err,
-            "removed 0 calls\n"
+            "removed 0 calls and 0 conversations\n"
         );
         assert_eq!(
             setting.run_with_state(&["state", "prune", "--older-than", "1ms"]).err,
-            "removed 1 call\n"
+            "removed 1 call and 0 conversations\n"
         );
     }
 

@@ -2,6 +2,10 @@
 //!
 //! **Invariant:** nothing is created before a tool or a command needs it.
 
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+use tool_sdk_core::internal::DynConversationStore;
 use tool_sdk_core::{
     MemoryHandle, MemoryOwner, Pipeline, PlanStoreHandle, Redactor, Session, SessionRecorder,
     ToolError,
@@ -9,12 +13,24 @@ use tool_sdk_core::{
 use tool_sdk_store::SqliteStore;
 
 use super::exit::{CommandError, FAILED, Result};
+use super::imported_conversations::ImportedConversations;
 use super::run_loop;
 use super::settings::Settings;
 
 /// Returns the store in the state folder. Where there is no state folder, each use of it fails.
 pub(super) fn open_store(settings: &Settings) -> SqliteStore {
     settings.state_dir.clone().map_or_else(SqliteStore::unavailable, SqliteStore::in_folder)
+}
+
+/// Returns the store of the conversations; `None` without a state folder.
+pub(super) fn open_conversations(settings: &Settings) -> Option<Arc<dyn DynConversationStore>> {
+    let files = settings.state_dir.as_ref()?.join("chats");
+    Some(Arc::new(ImportedConversations {
+        store: open_store(settings),
+        files,
+        redactor: settings.secret_store().redactor().clone(),
+        imported: OnceCell::new(),
+    }))
 }
 
 /// Provides memory and plans to a session.

@@ -1,5 +1,10 @@
 //! Stands in for the store in a program without the feature `store`.
 
+#[cfg(feature = "agent")]
+use std::sync::Arc;
+
+#[cfg(feature = "agent")]
+use tool_sdk_core::internal::DynConversationStore;
 use tool_sdk_core::{Pipeline, Redactor, Session};
 
 use super::exit::{CommandError, Result};
@@ -7,6 +12,12 @@ use super::settings::Settings;
 
 pub(super) fn attach_stores(session: Session, _: &Settings) -> Session {
     session
+}
+
+/// Conversations end with the program.
+#[cfg(feature = "agent")]
+pub(super) fn open_conversations(_: &Settings) -> Option<Arc<dyn DynConversationStore>> {
+    None
 }
 
 pub(super) fn record_sessions(

@@ -93,7 +93,7 @@ pub(super) fn run(
                 served = &mut serving => {
                     return served.map_err(|error| io::Error::other(error.to_string()));
                 }
-                Some(request) = incoming.recv() => opener.answer(request),
+                Some(request) = incoming.recv() => opener.answer(request).await,
             }
         }
     })

@@ -30,6 +30,7 @@ use futures_util::{Sink, Stream};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tool_sdk_core::ConversationQuery;
 use tool_sdk_core::internal::rfc3339;
 
 use super::forms::EditorForms;
@@ -37,7 +38,7 @@ use super::permission::AcpApprover;
 use super::session::{EditorSession, PromptTurn, failure, params_error};
 use super::session_opener::{OpenedSession, OpenerRequest, SessionRequest};
 use super::update_queue::{ForwarderConfig, SessionEvent, UpdateForwarder};
-use crate::chat::TranscriptFolder;
+use crate::chat::StoredConversations;
 use crate::settings::Settings;
 
 /// How many sessions one page of the list has.
@@ -53,7 +54,7 @@ pub(super) struct AcpService(Arc<ServiceState>);
 
 struct ServiceState {
     program: String,
-    transcripts: TranscriptFolder,
+    conversations: StoredConversations,
     opener: mpsc::UnboundedSender<OpenerRequest>,
     sessions: Mutex<HashMap<SessionId, Arc<EditorSession>>>,
     client: Mutex<ClientCapabilities>,
@@ -70,7 +71,7 @@ impl AcpService {
     ) -> Self {
         Self(Arc::new(ServiceState {
             program: program.to_owned(),
-            transcripts: TranscriptFolder::new(settings),
+            conversations: StoredConversations::new(settings),
             opener,
             sessions: Mutex::default(),
             client: Mutex::default(),
@@ -174,7 +175,7 @@ impl AcpService {
 
     fn initialize(&self, request: InitializeRequest) -> InitializeResponse {
         *lock(&self.0.client) = request.client_capabilities;
-        let stores = self.0.transcripts.is_available();
+        let stores = self.0.conversations.outlive_program();
         let session = SessionCapabilities::new()
             .close(SessionCloseCapabilities::new())
             .list(stores.then(SessionListCapabilities::new))
@@ -361,10 +362,11 @@ impl AcpService {
         request: ListSessionsRequest,
         responder: Responder<ListSessionsResponse>,
     ) -> Result<(), Error> {
-        let transcripts = self.0.transcripts.clone();
-        self.0.tasks.spawn_blocking(move || {
+        let conversations = self.0.conversations.clone();
+        self.0.tasks.spawn(async move {
+            let listed = summarize_conversations(&conversations, &request).await;
             // Fails when the connection has ended.
-            let _ = responder.respond_with_result(summarize_conversations(&transcripts, &request));
+            let _ = responder.respond_with_result(listed);
         });
         Ok(())
     }
@@ -467,8 +469,9 @@ impl AcpService {
     }
 }
 
-fn summarize_conversations(
-    transcripts: &TranscriptFolder,
+/// Lists stored conversations. Those of which the folder is not known are left out.
+async fn summarize_conversations(
+    conversations: &StoredConversations,
     request: &ListSessionsRequest,
 ) -> Result<ListSessionsResponse, Error> {
     let skipped = match request.cursor.as_deref().map(str::parse::<usize>) {
@@ -476,11 +479,15 @@ fn summarize_conversations(
         Some(Ok(skipped)) => skipped,
         Some(Err(_)) => return Err(params_error("the cursor is not one that a list returned")),
     };
-    let mut found = transcripts.list(request.cwd.as_deref(), skipped, PAGE + 1);
+    let folder = request.cwd.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+    let query = ConversationQuery { folder, skipped, limit: PAGE + 1 };
+    let listed = conversations.list(&query).await;
+    let mut found = listed.map_err(|error| failure(&error.to_string()))?;
     let has_more = found.len() > PAGE;
     found.truncate(PAGE);
-    let sessions = found.into_iter().map(|it| {
-        SessionInfo::new(it.id, it.work_dir).title(it.title).updated_at(rfc3339(it.changed))
+    let sessions = found.into_iter().filter_map(|it| {
+        let info = SessionInfo::new(it.id, PathBuf::from(it.folder?));
+        Some(info.title(it.title).updated_at(rfc3339(it.changed_at)))
     });
     let response = ListSessionsResponse::new(sessions.collect());
     Ok(response.next_cursor(has_more.then(|| (skipped + PAGE).to_string())))

@@ -18,9 +18,8 @@ use super::modes;
 use super::prompt_blocks::read_prompt;
 use super::tool_calls::fence_text;
 use super::update_queue::{SessionEvent, UpdateSender};
-use crate::chat::{
-    Conversation, SLASH_COMMANDS, SlashOutcome, conversation_title, run_slash_command,
-};
+use crate::chat::{Conversation, SLASH_COMMANDS, SlashOutcome, run_slash_command};
+use crate::conversation_title::conversation_title;
 
 /// The commands that make sense in an editor.
 const OFFERED_COMMANDS: [&str; 5] = ["/compact", "/cost", "/model", "/rules", "/tools"];
@@ -149,7 +148,7 @@ impl PromptTurn {
         };
         if let Some(command) = offered_command(&prompt.text) {
             let stop = self.run_command(command, conversation).await;
-            return (Ok(stop), conversation.save().err());
+            return (Ok(stop), conversation.save().await.err());
         }
         if conversation.transcript.entries.is_empty() {
             let update = SessionInfoUpdate::new().title(conversation_title(&prompt.text));
@@ -165,7 +164,7 @@ impl PromptTurn {
             return (Err(failure("the agent failed")), None);
         };
         conversation.transcript = transcript;
-        let unsaved = conversation.save().err();
+        let unsaved = conversation.save().await.err();
         if let AgentStop::Halted(_) | AgentStop::Limit(_) | AgentStop::NoProgress = &outcome.stop {
             self.session.report_text(format!("\n\n[stopped: {}]", outcome.stop));
         }

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::McpServer;
 use clap::ArgMatches;
 use tokio::sync::oneshot;
 
-use crate::chat::{ChatPlace, Conversation};
+use crate::chat::{ChatPlace, Conversation, StoredConversations};
 use crate::exit::{CommandError, Result};
 use crate::mcp::ServerEntry;
 use crate::settings::Settings;
@@ -51,19 +51,19 @@ pub(super) struct SessionOpener<'a, 'io> {
 }
 
 impl SessionOpener<'_, '_> {
-    pub(super) fn answer(&mut self, request: OpenerRequest) {
+    pub(super) async fn answer(&mut self, request: OpenerRequest) {
         match request {
             OpenerRequest::Warn(text) => super::print_warning(self.io, &text),
             OpenerRequest::Open(request) => {
                 let SessionRequest { folder, servers, resumed, opened } = *request;
-                let session = self.open(folder, &servers, resumed.as_deref());
+                let session = self.open(folder, &servers, resumed.as_deref()).await;
                 // Fails when the connection has ended.
                 let _ = opened.send(session.map_err(|error| error.into_cause().to_string()));
             }
         }
     }
 
-    fn open(
+    async fn open(
         &mut self,
         folder: PathBuf,
         servers: &[McpServer],
@@ -78,6 +78,10 @@ impl SessionOpener<'_, '_> {
             add_server(&mut settings, server)?;
         }
         let config = settings.chat.resolve(Some(self.matches), self.io)?;
+        let resumed = match resumed {
+            Some(id) => Some(StoredConversations::new(&settings).load(id).await?),
+            None => None,
+        };
         let conversation = Conversation::open_at(
             self.app,
             self.program,

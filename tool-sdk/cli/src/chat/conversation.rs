@@ -1,4 +1,4 @@
-//! One conversation: the agent, its transcript, and the file in which it is kept.
+//! One conversation: the agent, its transcript, and the store in which it is kept.
 
 use std::time::{Instant, SystemTime};
 
@@ -12,13 +12,13 @@ use tool_sdk_agent::{
 #[cfg(feature = "acp")]
 use tool_sdk_core::InquiryHandler;
 use tool_sdk_core::provider::{CallAnswer, MessageDelta, ModelMessage};
-use tool_sdk_core::{Attachment, Session};
+use tool_sdk_core::{Attachment, SecretStore, Session};
 
 use super::config::ChatConfig;
 use super::conversation_task::ConversationTasks;
 use super::model_choice::{self, ModelChoice};
+use super::stored_conversations::{ResumedConversation, StoredConversations};
 use super::subagents::{SharedModelChoice, add_subagents, sampling_handler};
-use super::transcript_file::TranscriptFolder;
 use super::{ChatPlace, RESUME, prompt_text};
 use crate::call_environment::CallEnvironment;
 use crate::event_printer::EventPrinter;
@@ -26,7 +26,7 @@ use crate::exit::Result;
 #[cfg(feature = "mcp")]
 use crate::mcp::ConfiguredServers;
 use crate::settings::Settings;
-use crate::{App, Io};
+use crate::{App, Io, run_loop};
 
 /// A conversation with a model.
 pub(crate) struct Conversation {
@@ -46,7 +46,7 @@ pub(crate) struct Conversation {
     shared_model: SharedModelChoice,
     #[cfg(feature = "mcp")]
     servers: ConfiguredServers,
-    folder: TranscriptFolder,
+    stored: StoredConversations,
     /// The folder to which `@path` is relative.
     work_dir: std::path::PathBuf,
 }
@@ -83,18 +83,21 @@ impl Conversation {
         io: &mut Io<'_>,
     ) -> Result<Self> {
         let config = settings.chat.resolve(Some(matches), io)?;
-        let resumed = matches.get_one::<String>(RESUME).map(String::as_str);
+        let resumed = match matches.get_one::<String>(RESUME) {
+            Some(id) => Some(run_loop::block_on(StoredConversations::new(settings).load(id))??),
+            None => None,
+        };
         Self::open_at(app, program, settings, config, ChatPlace::Terminal, resumed, io)
     }
 
-    /// Opens the conversation `resumed`, the newest for an empty id, or a new one.
+    /// Opens the conversation `resumed`, or a new one.
     pub(crate) fn open_at(
         app: &App,
         program: &str,
         settings: &Settings,
         mut config: ChatConfig,
         place: ChatPlace,
-        resumed: Option<&str>,
+        resumed: Option<ResumedConversation>,
         io: &mut Io<'_>,
     ) -> Result<Self> {
         let catalog = app.agent_catalog(settings);
@@ -123,9 +126,8 @@ impl Conversation {
             // An editor shows why a session cannot be opened better than why a prompt failed.
             model.check_key(io)?;
         }
-        let folder = TranscriptFolder::new(settings);
         let (id, mut transcript) = match resumed {
-            Some(id) => folder.load(id)?,
+            Some(ResumedConversation { id, transcript }) => (id, transcript),
             None => (new_id(), Transcript::default()),
         };
         transcript.recover();
@@ -178,7 +180,7 @@ impl Conversation {
             system,
             #[cfg(feature = "mcp")]
             servers,
-            folder,
+            stored: StoredConversations::new(settings),
             work_dir: match place {
                 ChatPlace::Terminal | ChatPlace::Server => io.current_dir.clone(),
                 // The first root is the folder of the session.
@@ -218,8 +220,9 @@ impl Conversation {
     }
 
     /// Continues another conversation.
-    pub(super) fn resume(&mut self, id: &str) -> Result<()> {
-        let (id, mut transcript) = self.folder.load(id)?;
+    pub(super) async fn resume(&mut self, id: &str) -> Result<()> {
+        let stored = self.stored.clone();
+        let ResumedConversation { id, mut transcript } = stored.load(id).await?;
         transcript.recover();
         self.end_subagents();
         (self.id, self.transcript) = (id, transcript);
@@ -241,7 +244,7 @@ impl Conversation {
 
     /// Returns the file of the prompts that were entered.
     pub(super) fn history_file(&self) -> Option<std::path::PathBuf> {
-        self.folder.history_file()
+        self.stored.history_file()
     }
 
     /// Adds a prompt with the files that it names. Returns what could not be read.
@@ -283,9 +286,9 @@ impl Conversation {
     }
 
     /// Takes the transcript back and saves it.
-    pub(super) fn finish(&mut self, transcript: Transcript, io: &mut Io<'_>) {
+    pub(super) async fn finish(&mut self, transcript: Transcript, io: &mut Io<'_>) {
         self.transcript = transcript;
-        if let Err(warning) = self.save() {
+        if let Err(warning) = self.save().await {
             io.print_stderr(crate::style::sanitize_text(&format!("warning: {warning}")));
         }
     }
@@ -294,10 +297,12 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// Fails with a text for the user when the file cannot be written.
-    pub(crate) fn save(&self) -> std::result::Result<(), String> {
-        let saved = self.folder.save(&self.id, &self.transcript, &self.work_dir);
-        saved.map_err(|problem| format!("the conversation is not saved: {problem}"))
+    /// Fails with a text for the user when the store cannot be written.
+    pub(crate) async fn save(&mut self) -> std::result::Result<(), String> {
+        let redactor = self.session.service::<SecretStore>().map(|it| it.redactor().clone());
+        let redactor = redactor.unwrap_or_default();
+        let saved = self.stored.save(&self.id, &self.transcript, &self.work_dir, &redactor);
+        saved.await.map_err(|problem| format!("the conversation is not saved: {problem}"))
     }
 
     /// Returns the size of the model's context in tokens.

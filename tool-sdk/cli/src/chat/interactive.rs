@@ -102,7 +102,7 @@ async fn answer(
     // The task is never aborted and the pipeline catches panics of tools, so this is a bug.
     let (outcome, transcript) =
         ended.unwrap_or_else(|it| std::panic::resume_unwind(it.into_panic()));
-    conversation.finish(transcript, io);
+    conversation.finish(transcript, io).await;
     Ok(Some(outcome))
 }
 

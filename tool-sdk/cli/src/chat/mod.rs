@@ -3,8 +3,9 @@
 //! ```text
 //! config            the table `[chat]` and the options
 //! model_choice      which model, at which provider, with which key
-//! conversation      one conversation: the agent, its transcript, its file
+//! conversation      one conversation: the agent and its transcript
 //! conversation_task what the program runs beside it
+//! stored_conversations  where conversations are kept
 //! prompt_text       the system prompt, and the files that a prompt names
 //! subagents         the agents that the model may start
 //! print             one prompt, for scripts
@@ -24,8 +25,8 @@ mod model_choice;
 mod print;
 mod prompt_text;
 mod slash_command;
+mod stored_conversations;
 mod subagents;
-mod transcript_file;
 mod typed_lines;
 
 use clap::builder::PossibleValuesParser;
@@ -41,10 +42,10 @@ pub use self::conversation_task::ConversationTask;
 pub(super) use self::slash_command::SlashOutcome;
 #[cfg(feature = "acp")]
 pub(super) use self::slash_command::{COMMANDS as SLASH_COMMANDS, run as run_slash_command};
+#[cfg(feature = "acp")]
+pub(super) use self::stored_conversations::StoredConversations;
 #[cfg(feature = "mcp")]
 pub(super) use self::subagents::add_agents;
-#[cfg(feature = "acp")]
-pub(super) use self::transcript_file::{TranscriptFolder, conversation_title};
 use super::exit::Result;
 use super::settings::Settings;
 use super::{App, Io, args, run_loop};

@@ -111,7 +111,7 @@ async fn answer(
     let (outcome, transcript) = ended.map_err(|panic| {
         CommandError::new(FAILED, ToolError::internal(format_args!("the agent failed: {panic}")))
     })?;
-    conversation.finish(transcript, io);
+    conversation.finish(transcript, io).await;
     Ok(outcome)
 }
 

@@ -47,7 +47,7 @@ pub(crate) async fn run(line: &str, conversation: &mut Conversation) -> SlashOut
             Ok((before, after)) => format!("compacted from about {before} to {after} tokens"),
             Err(problem) => format!("not compacted: {problem}"),
         },
-        "/resume" => match conversation.resume(argument) {
+        "/resume" => match conversation.resume(argument).await {
             Ok(()) => format!("continuing the conversation {}", conversation.id),
             Err(error) => error.into_cause().to_string(),
         },
