@@ -123,6 +123,38 @@ impl ServerProcess {
     }
 }
 
+/// Returns the files below a folder.
+fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+// A root above the state folder, such as the home folder, gives tools nothing of it.
+#[test]
+fn tools_do_not_read_the_secrets_of_the_program() {
+    let places = TestFolders::new();
+    places.set_secret();
+    let above = places.0.path().to_str().expect("the path is text");
+    let state = format!("{above}/state");
+    let stored: Vec<_> = files_below(&places.0.path().join("state/secrets"));
+    assert!(!stored.is_empty());
+    for file in stored {
+        let file = file.to_str().expect("the path is text");
+        let command = format!("cat '{file}'");
+        for call in [
+            &["read_file", "--path", file][..],
+            &["grep_files", "--pattern", &SECRET[..8], "--path", &state],
+            &["exec_command", "--cmd", &command],
+            &["exec_command", "--cmd", &format!("grep -r {} '{state}'", &SECRET[..8])],
+        ] {
+            let args = [&["--root", above, "--mode", "bypass", "call"], call].concat();
+            let output = places.program(&args).output().expect("it runs");
+            let shown = String::from_utf8_lossy(&output.stdout);
+            assert!(!shown.contains(SECRET), "{call:?}: {shown}");
+        }
+    }
+}
+
 /// Returns the texts of all files but those that hold the secret on purpose.
 fn texts_below(folder: &Path) -> String {
     let mut text = String::new();

@@ -214,7 +214,7 @@ impl Settings {
             false => from.switch("TOOL_SDK_SERVE_AGENTS")?,
         };
         let one_device = from.switch("TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
-        Ok(Self {
+        let mut settings = Self {
             workspace: workspace
                 .durability(durability.unwrap_or_default())
                 .same_file_system(one_device.unwrap_or_default()),
@@ -248,7 +248,9 @@ impl Settings {
             serve: config.serve,
             roots,
             are_roots_named,
-        })
+        };
+        settings.rules.extend(settings.private_state_rules());
+        Ok(settings)
     }
 
     /// Asks the user a question that `y` answers with yes. Without a terminal the answer is no,

@@ -3,13 +3,20 @@
 
 use std::path::{Path, PathBuf};
 
-use tool_sdk_core::{GrantStore, ProgramFolders, Session, internal::sha256_hex};
+use tool_sdk_core::{
+    Action, GrantStore, ProgramFolders, Rule, RuleScope, Session, internal::sha256_hex,
+};
 use tool_sdk_workspace::Workspace;
 
 use super::Settings;
 use super::sources::SettingSources;
 use crate::exit::{CommandError, Result, with_cause};
 use crate::{Io, args};
+
+/// What the state folder holds of other projects and for the program alone: secrets, tokens,
+/// conversations, recorded calls and notes. Truncated outputs, skills and plugins are for tools.
+const PRIVATE_STATE: [&str; 6] =
+    ["chats/*", "history.db*", "http/*", "mcp/*", "secrets/*", "state.db*"];
 
 /// Returns the roots of the command line, else of the environment; none if neither names one.
 pub(super) fn named_roots(SettingSources { levels, io }: SettingSources<'_, '_>) -> Vec<PathBuf> {
@@ -131,14 +138,36 @@ impl Settings {
         .hint("choose another one with `--state-dir DIR`, or narrower folders with `--root DIR`"))
     }
 
+    /// Returns the rules that keep tools from reading the program's own secrets where a root contains
+    /// them. Elsewhere they lie outside of the workspace, which takes an approval.
+    pub(super) fn private_state_rules(&self) -> Vec<Rule> {
+        if self.state_inside_root().is_none() {
+            return Vec::new();
+        }
+        let real = self.real_state_dir().filter(|real| Some(real) != self.state_dir.as_ref());
+        let places = self.state_dir.iter().cloned().chain(real);
+        let rule = |folder: &Path, entry: &str| {
+            // A wildcard of the path matches itself.
+            let pattern = folder.join(entry).display().to_string();
+            let rule = Rule::new(Action::Deny, "read", pattern).locked();
+            rule.scope(RuleScope::Default).origin("the program's own files")
+        };
+        places.flat_map(|folder| PRIVATE_STATE.map(|entry| rule(&folder, entry))).collect()
+    }
+
+    /// Returns the state folder without symbolic links. It need not exist yet.
+    fn real_state_dir(&self) -> Option<PathBuf> {
+        let state = self.state_dir.as_ref()?;
+        state.ancestors().find_map(|part| {
+            let rest = state.strip_prefix(part).ok()?;
+            part.canonicalize().ok().map(|part| part.join(rest))
+        })
+    }
+
     /// Returns the state folder and the root that contains it, if one does.
     pub(crate) fn state_inside_root(&self) -> Option<(PathBuf, PathBuf)> {
         let state = self.state_dir.as_ref()?;
-        // The folder need not exist yet.
-        let real = state.ancestors().find_map(|part| {
-            let rest = state.strip_prefix(part).ok()?;
-            part.canonicalize().ok().map(|part| part.join(rest))
-        })?;
+        let real = self.real_state_dir()?;
         let is_around = |root: &&PathBuf| {
             real.starts_with(root.canonicalize().unwrap_or_else(|_| (*root).clone()))
         };
