@@ -93,6 +93,10 @@ impl ChatFolder {
     }
 
     fn chat_with_input(&self, options: &[&str], args: &[&str], input: &Path) -> Output {
+        self.chat_in(&self.folder.path().join("work"), options, args, input)
+    }
+
+    fn chat_in(&self, folder: &Path, options: &[&str], args: &[&str], input: &Path) -> Output {
         Command::new(env!("CARGO_BIN_EXE_tool-std"))
             .env("TOOL_SDK_CONFIG", "/dev/null")
             .arg("--state-dir")
@@ -101,7 +105,7 @@ impl ChatFolder {
             .args(["chat", "--model", "openai-chat/test-1", "--model-url", &self.model.url()])
             .args(args)
             .env("OPENAI_API_KEY", "k-1")
-            .current_dir(self.folder.path().join("work"))
+            .current_dir(folder)
             .stdin(Stdio::from(std::fs::File::open(input).expect("it can be read")))
             .output()
             .expect("the program runs")
@@ -268,6 +272,39 @@ fn a_conversation_is_continued() {
     assert_eq!(prompts, ["Hi", "Again", "And now?"]);
     let output = chat.chat(&[], &["--resume", "../x", "--print", "Hi"]);
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+}
+
+// A conversation of another folder holds what this one must not see.
+#[test]
+fn the_newest_conversation_is_that_of_the_folder() {
+    let chat = ChatFolder::new();
+    chat.chat(&[], &["--print", "Hi"]);
+    let elsewhere = chat.folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a folder");
+    let output =
+        chat.chat_in(&elsewhere, &[], &["--resume", "--print", "Hi"], Path::new("/dev/null"));
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(err(&output).contains("no conversation of this folder"), "{output:?}");
+    assert_eq!(chat.model.0.requests().len(), 1);
+}
+
+// Only the user names files, and no rule is passed over.
+#[test]
+fn a_prompt_of_the_user_brings_the_files_that_it_names() {
+    let chat = ChatFolder::new();
+    let input = chat.folder.path().join("input");
+    std::fs::write(&input, "See @notes.txt").expect("a file");
+    let sent = |options: &[&str], prompt: &str| {
+        let output = chat.chat_with_input(options, &["--print", prompt], &input);
+        let last = chat.model.0.requests().pop().expect("a request");
+        let content = last.message["messages"].to_string().contains("helo world");
+        (content, err(&output))
+    };
+    let attached = (true, "note: `notes.txt` is attached\n".to_owned());
+    assert_eq!(sent(&[], "See @notes.txt"), attached);
+    assert_eq!(sent(&[], "-"), (false, String::new()));
+    let (has_content, note) = sent(&["--deny", "read(*.txt)"], "See @notes.txt");
+    assert!(!has_content && note.contains("it is denied by a rule"), "{note}");
 }
 
 // The servers of a chat have a runtime of their own, which ends with the chat.

@@ -1,5 +1,6 @@
 //! One conversation: the agent, its transcript, and the store in which it is kept.
 
+use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use clap::ArgMatches;
@@ -17,6 +18,7 @@ use tool_sdk_core::{Attachment, SecretStore, Session};
 use super::config::ChatConfig;
 use super::conversation_task::ConversationTasks;
 use super::model_choice::{self, ModelChoice};
+use super::prompt_text::PromptOrigin;
 use super::stored_conversations::{ResumedConversation, StoredConversations};
 use super::subagents::{SharedModelChoice, add_subagents, sampling_handler};
 use super::{ChatPlace, RESUME, prompt_text};
@@ -84,7 +86,7 @@ impl Conversation {
     ) -> Result<Self> {
         let config = settings.chat.resolve(Some(matches), io)?;
         let resumed = match matches.get_one::<String>(RESUME) {
-            Some(id) => Some(run_loop::block_on(StoredConversations::new(settings).load(id))??),
+            Some(id) => Some(run_loop::block_on(load_stored(settings, id, &io.current_dir))??),
             None => None,
         };
         Self::open_at(app, program, settings, config, ChatPlace::Terminal, resumed, io)
@@ -219,10 +221,13 @@ impl Conversation {
         self.session = sampling.attach_to(self.session.clone().with_inquiry_handler(forms));
     }
 
-    /// Continues another conversation.
+    /// Continues another conversation: the newest of the folder where `id` is empty.
     pub(super) async fn resume(&mut self, id: &str) -> Result<()> {
         let stored = self.stored.clone();
-        let ResumedConversation { id, mut transcript } = stored.load(id).await?;
+        let ResumedConversation { id, mut transcript } = match id {
+            "" => stored.load_newest(&self.work_dir, Some(&self.id)).await?,
+            id => stored.load(id).await?,
+        };
         transcript.recover();
         self.end_subagents();
         (self.id, self.transcript) = (id, transcript);
@@ -247,11 +252,17 @@ impl Conversation {
         self.stored.history_file()
     }
 
-    /// Adds a prompt with the files that it names. Returns what could not be read.
-    pub(super) fn push_prompt(&mut self, text: &str) -> Vec<String> {
-        let prompt = prompt_text::expand_files(text, &self.work_dir);
+    /// Adds a prompt with the files that its user names. Returns what was attached, and what could
+    /// not be.
+    pub(super) fn push_prompt(&mut self, text: &str, origin: PromptOrigin) -> Vec<String> {
+        if origin == PromptOrigin::Pipe {
+            self.push_user(text.to_owned(), Vec::new());
+            return Vec::new();
+        }
+        let denied = self.environment.pipeline.denied_files(&self.session, "read");
+        let prompt = prompt_text::expand_files(text, &self.work_dir, &denied);
         self.push_user(prompt.text, prompt.attachments);
-        prompt.problems
+        prompt.notes
     }
 
     pub(crate) fn push_user(&mut self, text: String, attachments: Vec<Attachment>) {
@@ -390,6 +401,19 @@ fn own_event(event: &AgentEvent<'_>) -> Option<ChatEvent> {
 /// Returns the stricter of two limits, of which one or both may be missing.
 fn smaller_limit(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).reduce(f64::min)
+}
+
+/// Loads the conversation `id`, or the newest one about `work_dir` where it is empty.
+async fn load_stored(
+    settings: &Settings,
+    id: &str,
+    work_dir: &Path,
+) -> Result<ResumedConversation> {
+    let stored = StoredConversations::new(settings);
+    match id {
+        "" => stored.load_newest(work_dir, None).await,
+        id => stored.load(id).await,
+    }
 }
 
 /// Returns an id that sorts by time.

@@ -8,6 +8,7 @@ use tool_sdk_agent::{AgentOutcome, AgentStop};
 use super::conversation::{ChatEvent, Conversation, RunningAgent};
 use super::editor::{EnteredLine, PromptReader};
 use super::markdown::MarkdownPrinter;
+use super::prompt_text::PromptOrigin;
 use super::slash_command::{self, SlashOutcome};
 use super::typed_lines::{TypedInput, TypedLines};
 use crate::exit::{ENDED_EARLY, Result};
@@ -45,8 +46,9 @@ pub(super) async fn run(conversation: &mut Conversation, io: &mut Io<'_>) -> Res
             }
             continue;
         }
-        for problem in conversation.push_prompt(line) {
-            io.print_stderr(style::sanitize_text(&format!("warning: {problem}")));
+        let origin = if is_editor { PromptOrigin::User } else { PromptOrigin::Pipe };
+        for note in conversation.push_prompt(line, origin) {
+            io.print_stderr(style::sanitize_text(&format!("note: {note}")));
         }
         let Some(outcome) = answer(conversation, is_editor, io).await? else {
             return Ok(ENDED_EARLY);

@@ -14,6 +14,7 @@ use tool_sdk_core::provider::{CallAnswer, ModelMessage};
 
 use super::OUTPUT;
 use super::conversation::{ChatEvent, Conversation};
+use super::prompt_text::PromptOrigin;
 use crate::exit::{self, CommandError, ENDED_EARLY, FAILED, Result};
 use crate::{Io, signals, style};
 
@@ -39,15 +40,15 @@ pub(super) async fn run(
         Some("jsonl") => PrintFormat::JsonLines,
         _ => PrintFormat::Text,
     };
-    let prompt = match prompt {
-        "-" => read_prompt(io)?,
-        prompt => prompt.to_owned(),
+    let (prompt, origin) = match prompt {
+        "-" => (read_prompt(io)?, PromptOrigin::Pipe),
+        prompt => (prompt.to_owned(), PromptOrigin::User),
     };
     if prompt.trim().is_empty() {
         return Err(CommandError::usage("the prompt is empty"));
     }
-    for problem in conversation.push_prompt(&prompt) {
-        io.print_stderr(style::sanitize_text(&format!("warning: {problem}")));
+    for note in conversation.push_prompt(&prompt, origin) {
+        io.print_stderr(style::sanitize_text(&format!("note: {note}")));
     }
     if format == PrintFormat::JsonLines {
         writeln!(io.stdout, "{}", init_line(conversation, io))?;

@@ -90,28 +90,31 @@ impl StoredConversations {
         self.store.list_conversations(query).await
     }
 
-    /// Loads the conversation `id`, or the newest one if that is empty.
+    /// Loads the newest conversation about the folder `work_dir`, other than `running`.
+    pub(super) async fn load_newest(
+        &self,
+        work_dir: &Path,
+        running: Option<&str>,
+    ) -> Result<ResumedConversation> {
+        let folder = Some(work_dir.to_string_lossy().into_owned());
+        let newest = ConversationQuery { folder, limit: 2, ..ConversationQuery::default() };
+        let listed = self.store.list_conversations(&newest).await;
+        let listed = listed.map_err(|error| unreadable(&error))?;
+        let other = listed.into_iter().find(|it| Some(&*it.id) != running);
+        let other = other.ok_or_else(|| self.missing("conversation of this folder to continue"))?;
+        self.load(&other.id).await
+    }
+
+    /// Loads the conversation `id`.
     pub(crate) async fn load(&self, id: &str) -> Result<ResumedConversation> {
-        let id = match id {
-            "" => {
-                self.newest_id().await?.ok_or_else(|| self.missing("conversation to continue"))?
-            }
-            id => id.to_owned(),
-        };
-        let found = self.store.find_conversation(&id).await.map_err(|error| unreadable(&error))?;
+        let found = self.store.find_conversation(id).await.map_err(|error| unreadable(&error))?;
         let shown = id.escape_debug();
         let record =
             found.ok_or_else(|| self.missing(&format!("conversation `{shown}` to continue")))?;
         let transcript = serde_json::from_value(record.transcript).map_err(|error| {
             CommandError::config(format_args!("the conversation `{shown}`: {error}"))
         })?;
-        Ok(ResumedConversation { id, transcript })
-    }
-
-    async fn newest_id(&self) -> Result<Option<String>> {
-        let newest = ConversationQuery { limit: 1, ..ConversationQuery::default() };
-        let listed = self.store.list_conversations(&newest).await;
-        Ok(listed.map_err(|error| unreadable(&error))?.pop().map(|it| it.id))
+        Ok(ResumedConversation { id: id.to_owned(), transcript })
     }
 
     fn missing(&self, what: &str) -> CommandError {

@@ -8,7 +8,7 @@ use super::inner::PipelineInner;
 use super::session_files;
 use super::session_policy::{SessionPolicy, deciding_sessions};
 use super::visibility::{NoArguments, rules_about_shown_files};
-use crate::context::{Context, DenialJudge, DeniedFiles, Session};
+use crate::context::{DenialJudge, DeniedFiles, Session};
 use crate::permission::{Action, Rule, Ruleset};
 use crate::tool::{PathAlias, Resource};
 
@@ -17,8 +17,12 @@ const UNLIKELY_NAMES: [&str; 3] =
     ["\u{f8ff}\u{f8ff}\u{f8ff}", "\u{f8ff}\u{f8ff}\u{f8ff}/\u{f8ff}\u{f8ff}", "\u{f8fe}\u{f8fe}"];
 
 /// Returns the files that rules about `permission` deny.
-pub(super) fn denied_files(inner: &PipelineInner, cx: &Context, permission: &str) -> DeniedFiles {
-    deciding_sessions(inner, cx.session())
+pub(super) fn denied_files(
+    inner: &PipelineInner,
+    session: &Session,
+    permission: &str,
+) -> DeniedFiles {
+    deciding_sessions(inner, session)
         .map(|session| session_denials(inner, &session, permission))
         .reduce(DeniedFiles::merged_with)
         .unwrap_or_default()

@@ -334,7 +334,7 @@ impl Sink for PipelineInner {
     }
 
     fn denied_files(self: Arc<Self>, cx: &Context, permission: &str) -> DeniedFiles {
-        super::denied_files::denied_files(&self, cx, permission)
+        super::denied_files::denied_files(&self, cx.session(), permission)
     }
 }
 

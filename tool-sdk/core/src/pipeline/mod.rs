@@ -69,7 +69,7 @@ pub use self::plugins::PluginManager;
 pub use self::setup::MissingService;
 use crate::call::CallId;
 use crate::call::{Call, Outcome};
-use crate::context::Session;
+use crate::context::{DeniedFiles, Session};
 use crate::error::ToolError;
 use crate::event::{EventBusOwner, Subscription, ToolEvent};
 use crate::name::ToolName;
@@ -476,6 +476,25 @@ impl Pipeline {
         scheduler: &dyn Scheduler,
     ) -> Outcome {
         run_call(&self.inner, session, call, Some(scheduler)).await
+    }
+
+    /// Returns the files that rules about `permission` keep from the tools of a session, for a host
+    /// that passes on files itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tool_sdk::{Pipeline, Registry, Session};
+    ///
+    /// let pipeline = Pipeline::new(Registry::builder().build()?).rules(["deny read(*.env)".parse()?]);
+    /// let denied = pipeline.denied_files(&Session::default(), "read");
+    /// assert!(denied.denies("a.env", Path::new("/work/a.env")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn denied_files(&self, session: &Session, permission: &str) -> DeniedFiles {
+        denied_files::denied_files(&self.inner, session, permission)
     }
 
     /// Returns the decision about a call, without running it and without an approval request.
