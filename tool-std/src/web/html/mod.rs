@@ -3,8 +3,15 @@
 //! **Invariant:** the work is bounded: a document that is large or deeply nested is not built as a
 //! tree, because the time and the stack of what walks over trees grow with their depth.
 
-use dom_query::{Document, NodeRef};
+mod prepare;
+mod tables;
+
+use std::borrow::Cow;
+
+use dom_query::Document;
 use dom_smoothie::{Config, Readability, TextMode};
+
+use self::prepare::{DELETION, frameset_links, open_shadow_roots, prepare_document};
 
 /// Larger documents become text without structure.
 const MAX_TREE_BYTES: usize = 2 << 20;
@@ -16,16 +23,8 @@ const MAX_DEPTH: usize = 120;
 /// Main content of fewer bytes may be one part of several, such as the question without its answers.
 const SHORT_ARTICLE: usize = 2_000;
 
-/// What no reader of a page sees.
-const INVISIBLE: &str = "script, style, noscript, template, svg, iframe, object, embed, \
-                         [hidden], [aria-hidden=true]";
-
-/// What a page has besides its content.
-const SURROUNDINGS: &str = "nav, body > footer, div.footer, [role=navigation], [role=search], \
-                            [role=banner], [role=contentinfo]";
-
-/// Links of headings to themselves.
-const SELF_LINKS: &str = "a.headerlink, a.anchor, a.anchorjs-link, a.hash-link, a.header-anchor";
+/// Longer titles are none, in bytes.
+const MAX_TITLE: usize = 300;
 
 /// A page as text.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,8 +47,17 @@ pub(super) fn convert_html(html: &str, url: &str, style: HtmlTextStyle) -> HtmlT
     if html.len() > MAX_TREE_BYTES || estimated_depth(html) > MAX_DEPTH {
         return HtmlText { title: None, text: strip_tags(html), is_flat: true };
     }
+    let html = open_shadow_roots(html).replace(DELETION, "");
     let document = Document::from(html);
-    prepare_document(&document);
+    if let Some(links) = frameset_links(&document, url) {
+        let title = Some(document.select("title").text().trim().to_owned());
+        let beside = strip_tags(&document.select("noframes").text());
+        let text = tidy_text(&format!("{links}\n\n{beside}"));
+        return HtmlText { title, text, is_flat: false };
+    }
+    let named_title = document.select("title").text().trim().to_owned();
+    let named_title = Some(named_title).filter(|title| !title.is_empty());
+    prepare_document(&document, url);
     let whole = render_body(&document, style);
     let text_mode = match style {
         HtmlTextStyle::Markdown => TextMode::Markdown,
@@ -63,43 +71,20 @@ pub(super) fn convert_html(html: &str, url: &str, style: HtmlTextStyle) -> HtmlT
     let text = article.map(|article| article.text_content.to_string()).unwrap_or_default();
     let text = if is_incomplete(&text, &whole) { whole } else { text };
     let title = title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
-    HtmlText { title, text: tidy_text(&text), is_flat: false }
+    // A heading without an end has the whole page.
+    let title = title.filter(|title| title.len() <= MAX_TITLE).or(named_title);
+    let deletion = match style {
+        HtmlTextStyle::Markdown => "~~",
+        HtmlTextStyle::Plain => "",
+    };
+    HtmlText { title, text: tidy_text(&text.replace(DELETION, deletion)), is_flat: false }
 }
 
 /// Whether the main content that was found is likely to be a part of it: for a model, missing content
 /// is worse than some that does not matter.
 fn is_incomplete(article: &str, whole: &str) -> bool {
-    let least = if article.len() < SHORT_ARTICLE { whole.len() / 2 } else { whole.len() / 5 };
+    let least = if article.len() < SHORT_ARTICLE { whole.len() / 5 * 4 } else { whole.len() / 5 };
     article.len() < least
-}
-
-/// Removes what is not content, and rewrites what the serializer does not know.
-fn prepare_document(document: &Document) {
-    document.select(INVISIBLE).remove();
-    document.select(SURROUNDINGS).remove();
-    document.select(SELF_LINKS).remove();
-    for term in document.select("dt").nodes() {
-        wrap_content(term, "strong");
-        term.rename("p");
-    }
-    document.select("dd").rename("blockquote");
-    document.select("dl").rename("div");
-    // A table of one column or one row with blocks in it is a layout.
-    for table in document.select("table[role=presentation], table[role=none]").nodes() {
-        for part in table.descendants() {
-            if part.is_element()
-                && matches!(&*part.node_name().unwrap_or_default(), "tbody" | "tr" | "td")
-            {
-                part.rename("div");
-            }
-        }
-        table.rename("div");
-    }
-}
-
-fn wrap_content(node: &NodeRef<'_>, element: &str) {
-    let content = node.inner_html();
-    node.set_html(format!("<{element}>{content}</{element}>"));
 }
 
 /// Renders the whole body.
@@ -111,21 +96,46 @@ fn render_body(document: &Document, style: HtmlTextStyle) -> String {
     }
 }
 
-/// Removes blanks at the ends of lines, and all but one of several empty lines, outside of code.
+/// Removes blanks at the ends of lines, all but one of several empty lines, and invisible characters,
+/// outside of code.
 fn tidy_text(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let (mut is_code, mut empty_lines) = (false, 1);
     for line in text.lines() {
         is_code ^= line.trim_start().starts_with("```");
-        let line = if is_code { line } else { line.trim_end() };
+        let line = if is_code { line.into() } else { tidy_line(line) };
         empty_lines = if line.is_empty() && !is_code { empty_lines + 1 } else { 0 };
         if empty_lines < 2 {
-            tidy.push_str(line);
+            tidy.push_str(&line);
             tidy.push('\n');
         }
     }
     tidy.truncate(tidy.trim_end().len());
     tidy
+}
+
+fn tidy_line(line: &str) -> Cow<'_, str> {
+    /// Soft hyphens, and spaces without a width.
+    const INVISIBLE_CHARACTERS: [char; 3] = ['\u{ad}', '\u{200b}', '\u{feff}'];
+    let line = line.trim_end();
+    if !line.contains(INVISIBLE_CHARACTERS) && !line.contains(['\u{a0}']) && !line.contains("&amp;")
+    {
+        return line.into();
+    }
+    unescape_addresses(&line.replace(INVISIBLE_CHARACTERS, "").replace('\u{a0}', " ")).into()
+}
+
+/// Undoes what the serializer does to `&` in addresses, which models use as they read them.
+fn unescape_addresses(line: &str) -> String {
+    let mut parts = line.split("](");
+    let mut unescaped = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find([' ', ')']).unwrap_or(part.len());
+        unescaped.push_str("](");
+        unescaped.push_str(&part[..end].replace("&amp;", "&"));
+        unescaped.push_str(&part[end..]);
+    }
+    unescaped
 }
 
 /// Elements without an end tag, or with one that is often left out.

@@ -39,7 +39,7 @@ async fn the_agent_announces_what_it_does() {
         .await;
 }
 
-// The conversation is in the file that `chat --resume` reads.
+// The conversation is in the store from which `chat --resume` reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_listed_loaded_and_resumed_by_another_process() {
     let folder = EditorFolder::new();
