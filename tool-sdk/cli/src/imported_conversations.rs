@@ -118,7 +118,8 @@ mod tests {
 
     const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 
-    /// A conversation as an earlier version has written it.
+    /// Writes a file as an earlier version did.
+    #[expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
     fn write_old_file(setting: &TestCli, name: &str, text: &str) {
         let folder = setting.folder.path().join("state/chats");
         fs::create_dir_all(&folder).unwrap();
