@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn files_of_an_earlier_version_are_imported_once() {
         let setting = TestCli::default();
-        let answer = r#"{"id":"c0","name":"read_file","text":"beds, paths"}"#;
+        let answer = r#"{"id":"c0","name":"list_beds","text":"beds, paths"}"#;
         let transcript = format!(
             r#"{{"entries":[{{"type":"user","text":"my token is {SECRET}\nWhat grows here?"}},
                 {{"type":"answers","answers":[{answer}]}}],"folder":"/garden"}}"#
@@ -166,7 +166,7 @@ mod tests {
         let shown = setting.run_with_state(&["sessions", "show", "17-0a"]).out;
         assert_eq!(
             shown,
-            "user: my token is [redacted]\n  What grows here?\nresult: read_file, 11 bytes\n"
+            "user: my token is [redacted]\n  What grows here?\nresult: list_beds, 11 bytes\n"
         );
         let exported = setting.run_with_state(&["sessions", "export", "17-0a"]).out;
         let entry: Value = serde_json::from_str(exported.lines().nth(1).unwrap()).unwrap();
