@@ -1,7 +1,7 @@
 //! Brings tables into the form that the serializer knows: rows of equally many cells, without tables in
 //! them.
 //!
-//! **Invariant:** the number of cells that are added to a page is bounded, whatever its spans say.
+//! **Invariant:** the number of cells that are added to a page is bounded, however large its spans are.
 
 use dom_query::{Document, NodeRef};
 
