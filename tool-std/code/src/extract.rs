@@ -4,15 +4,16 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{
-    Node, ParseOptions, ParseState, Parser, Query, QueryCapture, QueryCursor, QueryCursorOptions,
-    QueryCursorState, StreamingIterator as _, Tree,
+    Node, ParseOptions, ParseState, Parser, Point, Query, QueryCapture, QueryCursor,
+    QueryCursorOptions, QueryCursorState, StreamingIterator as _, Tree,
 };
 
 use crate::language::{LanguageGrammar, SourceLanguage};
 use crate::nesting::{CapturedScope, nest_scopes};
+use crate::quoted_types::quoted_names;
 use crate::symbol::{FileSymbols, ReferenceRole, SymbolKind, SymbolReference};
 
 /// The maximum number of characters of a signature.
@@ -149,6 +150,8 @@ enum CaptureMeaning {
     Container,
     Definition(SymbolKind),
     Reference(ReferenceRole),
+    /// A type, of which parts may be quoted.
+    QuotedType,
     Nothing,
 }
 
@@ -163,6 +166,7 @@ impl CaptureMeaning {
             }
             Some(("reference", "call")) => Self::Reference(ReferenceRole::Call),
             Some(("reference", "type")) => Self::Reference(ReferenceRole::Type),
+            Some(("reference", "quoted")) => Self::QuotedType,
             Some(("reference", "other")) => Self::Reference(ReferenceRole::Other),
             _ => Self::Nothing,
         }
@@ -201,6 +205,7 @@ impl<'t> SymbolCollector<'t> {
                 CaptureMeaning::Container => scope = Some((capture.node, None)),
                 CaptureMeaning::Definition(kind) => scope = Some((capture.node, Some(kind))),
                 CaptureMeaning::Reference(role) => self.collect_reference(capture.node, role),
+                CaptureMeaning::QuotedType => self.collect_quoted_types(capture.node),
                 CaptureMeaning::Nothing => {}
             }
         }
@@ -222,16 +227,25 @@ impl<'t> SymbolCollector<'t> {
         });
     }
 
+    fn collect_quoted_types(&mut self, node: Node<'_>) {
+        for (bytes, place) in quoted_names(node, self.text) {
+            self.add_reference(bytes, place, ReferenceRole::Type);
+        }
+    }
+
     fn collect_reference(&mut self, node: Node<'_>, role: ReferenceRole) {
-        let text = self.text_of(node);
+        self.add_reference(node.byte_range(), node.start_position(), role);
+    }
+
+    fn add_reference(&mut self, bytes: Range<usize>, place: Point, role: ReferenceRole) {
+        let text = self.text.get(bytes.clone()).unwrap_or_default();
         let next = u32::try_from(self.ordered_names.len()).unwrap_or(u32::MAX);
         let name = *self.names.entry(text).or_insert(next);
         if name == next {
             self.ordered_names.push(text);
         }
-        let place = node.start_position();
         let (line, column) = (line_number(place.row), u32::try_from(place.column).unwrap_or(0));
-        self.references.push((node.start_byte(), SymbolReference { role, line, column, name }));
+        self.references.push((bytes.start, SymbolReference { role, line, column, name }));
     }
 
     fn text_of(&self, node: Node<'_>) -> &'t str {

@@ -30,6 +30,7 @@
 mod extract;
 mod language;
 mod nesting;
+mod quoted_types;
 mod repo_map;
 mod structure_query;
 mod symbol;

@@ -93,6 +93,20 @@ fn finds_the_definitions_of_python() {
     assert_eq!(references("shapes.py", "cached"), "37 call");
 }
 
+// F160: quoted types refer as others do; words of a sentence and values do not.
+#[test]
+fn finds_the_names_in_quoted_types_of_python() {
+    let text = "def f(a: \"Frame\", b: t.Optional[\"Frame\"], c: 'dict[str, Frame]',
+      d: t.Literal[\"Frame\"], e: Annotated[int, \"Frame of reference\"]) -> \"list[Frame]\":
+    return {\"Frame\": \"Frame\"}
+";
+    let symbols =
+        SymbolExtractor::new().extract_symbols(SourceLanguage::Python, text, &|| false).unwrap();
+    let found = symbols.references_to("Frame").map(|it| (it.line, it.column, it.role.name()));
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, [(1, 10, "type"), (1, 33, "type"), (1, 56, "type"), (2, 79, "type")]);
+}
+
 #[test]
 fn finds_the_definitions_of_javascript() {
     let expected = "\

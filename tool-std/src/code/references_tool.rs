@@ -10,10 +10,10 @@ use crate::search::report::count_noun;
 
 /// Find where a symbol is used.
 ///
-/// Finds the identifiers of exactly that name, not those in comments and strings, in Rust, Python,
-/// TypeScript, JavaScript, Go, Java, C and Bash. Each line tells the function around it. References
-/// are found by name: when several symbols have the name, uses of all of them are shown, and the
-/// result says how many definitions there are.
+/// Finds the identifiers of exactly that name in Rust, Python, TypeScript, JavaScript, Go, Java, C and
+/// Bash, not those in comments and strings, apart from quoted types of Python. Each line tells the
+/// function around it. References are found by name: when several symbols have the name, uses of all of
+/// them are shown, and the result says how many definitions there are.
 #[tool(
     read,
     category = "code",

@@ -14,5 +14,6 @@
 (call function: (attribute attribute: (identifier) @reference.call))
 (decorator (identifier) @reference.call)
 (type (identifier) @reference.type)
+(type) @reference.quoted
 (class_definition superclasses: (argument_list (identifier) @reference.type))
 (identifier) @reference.other
