@@ -4,7 +4,6 @@ A file NAME.txt beside a page NAME.html has a line `+ TEXT` for each text that b
 `- TEXT` for each that does not. Markup is not compared: it is removed from texts and results.
 """
 
-import collections
 import functools
 import http.server
 import json
@@ -34,14 +33,18 @@ def serve(folder):
 
 
 def fetch(program, port, name, state):
-    """Returns what the tool shows of a page."""
+    """Returns what the tool shows of a page: its title and its text."""
     host = f"127.0.0.1:{port}"
-    command = [program, "--config", "/dev/null", "--state-dir", state, "--web-hosts", host, "--yes", "--json"]
-    command += ["call", "web_fetch", json.dumps({"url": f"http://{host}/{name}.html", "max_length": 50_000})]
+    arguments = json.dumps({"url": f"http://{host}/{name}.html", "max_length": 50_000})
+    command = [program, "--config", "/dev/null", "--state-dir", state, "--web-hosts", host, "--yes"]
+    command += ["call", "web_fetch", arguments, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
         raise SystemExit(f"{name}: {done.stdout}{done.stderr}")
-    return json.loads(done.stdout)["text"]
+    page = json.loads(done.stdout)["output"]
+    head, text = page.split("<untrusted_page>\n", 1)
+    title = re.search(r"^Title: (.*)$", head, re.M)
+    return (title[1] + "\n" if title else "") + text.rsplit("</untrusted_page>", 1)[0]
 
 
 def reference(page):
@@ -62,7 +65,13 @@ def bare(text):
     """Removes markup, addresses and blanks."""
     text = re.sub(r"\]\([^)\s]*(?:\([^)]*\)[^)\s]*)*(?: \"[^\"]*\")?\)", "]", text)
     text = re.sub(r"```\w*", "", text)
-    return re.sub(r"[\s*_`#>|\[\]!~\\-]", "", text)
+    text = re.sub(r"(?m)^[ >]*\d+\. ", "", text)
+    return re.sub(r"[\s*_`#>|\[\]!~^☑☐\\-]", "", text)
+
+
+def is_comparable(text):
+    text = bare(text)
+    return len(text) >= 4 and "://" not in text and not text.startswith("/")
 
 
 def unescape(text):
@@ -70,14 +79,15 @@ def unescape(text):
 
 
 def words(text):
+    """Returns the words of a text, each once: the reference repeats some pages."""
     text = re.sub(r"\]\([^)]*\)", "]", text)
-    return collections.Counter(re.findall(r"\w+", text.lower()))
+    # Scripts without blanks between words count by letters.
+    return set(re.findall(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+", text.lower()))
 
 
 def overlap(one, other):
     """Returns the share of the words of `one` that `other` has, too."""
-    common = sum((one & other).values())
-    return common / max(1, sum(one.values()))
+    return len(one & other) / len(one) if one else 1.0
 
 
 def main():
@@ -94,27 +104,30 @@ def main():
             lines = page.with_suffix(".txt").read_text().splitlines()
             kept = [unescape(it[2:]) for it in lines if it.startswith("+ ")]
             left_out = [unescape(it[2:]) for it in lines if it.startswith("- ")]
-            # Texts that are markup alone say nothing about the reference.
-            kept = [it for it in kept if bare(it) and "://" not in bare(it)]
+            # Texts that are markup or addresses say nothing about the reference.
+            kept = [it for it in kept if is_comparable(it)]
+            left_out = [it for it in left_out if is_comparable(it)]
             wanted += len(kept)
             unwanted += len(left_out)
             texts = {"web_fetch": fetch(program, port, name, state), "trafilatura": reference(page.read_bytes())}
             for extractor, text in texts.items():
                 text = bare(text)
                 missed = [it for it in kept if bare(it) not in text]
-                leaked = [it for it in left_out if bare(it) and bare(it) in text]
+                leaked = [it for it in left_out if bare(it) in text]
                 found[extractor][0] += len(kept) - len(missed)
                 found[extractor][1] += len(left_out) - len(leaked)
                 if shows_misses and (missed or leaked):
                     print(f"{extractor} {name}: missed {missed}, leaked {leaked}")
             ours, theirs = words(texts["web_fetch"]), words(texts["trafilatura"])
-            shares.append((overlap(theirs, ours), name))
+            shares.append((overlap(theirs, ours), overlap(ours, theirs), name))
     print(f"{len(pages)} pages, {wanted} texts to keep, {unwanted} to leave out")
     for extractor, (kept, left_out) in found.items():
         print(f"{extractor}: keeps {kept} ({kept / wanted:.1%}), leaves out {left_out} ({left_out / unwanted:.1%})")
-    mean = sum(share for share, _ in shares) / len(shares)
-    lowest = ", ".join(f"{name} {share:.0%}" for share, name in sorted(shares)[:3])
-    print(f"of the words that trafilatura keeps, web_fetch keeps {mean:.1%} per page; lowest: {lowest}")
+    for at, (one, other) in enumerate([("trafilatura", "web_fetch"), ("web_fetch", "trafilatura")]):
+        mean = sum(share[at] for share in shares) / len(shares)
+        lowest = sorted((share[at], share[2]) for share in shares)[:3]
+        lowest = ", ".join(f"{name} {share:.0%}" for share, name in lowest)
+        print(f"of the words of {one}, {other} has {mean:.1%} per page; lowest: {lowest}")
 
 
 main()
