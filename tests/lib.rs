@@ -1,2 +1,2 @@
-//! Tests over the whole workspace: `it/` holds one binary of integration tests, `ui/` the
-//! compile-fail and compile-pass cases of the macros.
+//! Tests over the whole workspace: `it/` holds one binary of integration tests. The cases of the
+//! macros in `ui/` are a package of their own.

@@ -7,7 +7,7 @@ mod pass;
 /// so those are modules of this binary.
 #[test]
 fn mistakes_are_explained() {
-    trybuild::TestCases::new().compile_fail("ui/fail/**/*.rs");
+    trybuild::TestCases::new().compile_fail("fail/**/*.rs");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! builds refuse.
 //!
 //! Every case beside this file is a test target of one small crate that stands in the
-//! target folder. It is built once, and what the compiler says of each case is compared
+//! target folder. It is checked once, and what the compiler says of each case is compared
 //! with its `.stderr`; `TRYBUILD=overwrite` writes that, as in the other cases.
 
 use std::collections::BTreeMap;
@@ -13,14 +13,15 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Builds all cases and compares the messages.
+/// Checks all cases and compares the messages.
 #[track_caller]
 pub(crate) fn check() {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let cases = cases(&tests.join("ui/late"));
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package.ancestors().nth(2).expect("the package is `tests/ui` of the workspace");
+    let cases = cases(&package.join("late"));
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tests").join("late");
-    write_crate(&built.join("crate"), &tests.with_file_name(""), &cases);
-    let (messages, other) = build(&built.join("crate"), &built.join("target"), tests);
+    write_crate(&built.join("crate"), root, &cases);
+    let (messages, other) = check_cases(&built.join("crate"), &built.join("target"), package);
     let overwrite = std::env::var("TRYBUILD").is_ok_and(|value| value == "overwrite");
     let mut wrong = String::new();
     for case in &cases {
@@ -74,10 +75,14 @@ fn write_crate(folder: &Path, root: &Path, cases: &[PathBuf]) {
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock is copied");
 }
 
-/// What the compiler says, by source file, with paths relative to `tests`; and what cargo says.
-fn build(folder: &Path, target: &Path, tests: &Path) -> (BTreeMap<PathBuf, String>, String) {
+/// What the compiler says, by source file, with paths relative to `package`; and what cargo says.
+fn check_cases(
+    folder: &Path,
+    target: &Path,
+    package: &Path,
+) -> (BTreeMap<PathBuf, String>, String) {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--tests", "--keep-going", "--offline", "--quiet"])
+        .args(["check", "--tests", "--keep-going", "--offline", "--quiet"])
         .args(["--message-format=json", "--color=never"])
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target)
@@ -85,7 +90,7 @@ fn build(folder: &Path, target: &Path, tests: &Path) -> (BTreeMap<PathBuf, Strin
         .env_remove("RUSTFLAGS")
         .output()
         .expect("cargo runs");
-    let prefix = format!("{}/", tests.display());
+    let prefix = format!("{}/", package.display());
     let mut messages: BTreeMap<PathBuf, String> = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else { continue };

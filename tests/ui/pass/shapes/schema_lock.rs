@@ -11,7 +11,7 @@ use tool_sdk::{Args, tool, tools, toolset};
 use crate::pass::{call, definition};
 
 /// Reads lines.
-#[tool(read, schema = "ui/pass/shapes/schema_lock.json")]
+#[tool(read, schema = "pass/shapes/schema_lock.json")]
 fn schema_locked(
     /// The path.
     path: String,
@@ -46,7 +46,7 @@ struct Place {
 }
 
 /// Searches the shelves.
-#[tool(read, schema = "ui/pass/shapes/schema_lock_of_a_struct.json")]
+#[tool(read, schema = "pass/shapes/schema_lock_of_a_struct.json")]
 fn schema_locked_search(args: Args<Search>) -> String {
     format!(
         "{} {}",
@@ -60,7 +60,7 @@ struct Shelf;
 #[toolset]
 impl Shelf {
     /// Takes a book.
-    #[tool(write, schema = "ui/pass/shapes/schema_lock_of_a_method.json")]
+    #[tool(write, schema = "pass/shapes/schema_lock_of_a_method.json")]
     fn schema_locked_take(
         &self,
         /// The title.
@@ -83,7 +83,7 @@ fn a_committed_schema_is_the_one_in_use() {
 #[test]
 fn a_tool_in_a_function_may_have_one_too() {
     /// Reads lines.
-    #[tool(read, register = false, schema = "ui/pass/shapes/schema_lock_in_a_function.json")]
+    #[tool(read, register = false, schema = "pass/shapes/schema_lock_in_a_function.json")]
     fn schema_locked_inside(
         /// The path.
         path: String,
