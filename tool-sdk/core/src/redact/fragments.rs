@@ -125,12 +125,15 @@ impl DetectedSecrets {
 impl Redactor {
     /// Redacts a text about a call, such as a reason: all secrets, and fragments of the secrets in
     /// its arguments.
+    ///
+    /// All of them are found in the text as it is: once a line of a secret is replaced, the start of
+    /// that secret is no longer found before the place where it is truncated.
     pub(crate) fn redact_call_text(&self, text: &mut String, spotted: &DetectedSecrets) {
-        self.redact_in_place(text);
-        let mut pieces = spotted.find_fragments(text);
-        pieces.extend(self.find_truncated(text, spotted));
-        if !pieces.is_empty() {
-            *text = replace_ranges(text, pieces);
+        let mut found = self.find_secrets(text);
+        found.extend(spotted.find_fragments(text));
+        found.extend(self.find_truncated(text, spotted));
+        if !found.is_empty() {
+            *text = replace_ranges(text, found);
         }
     }
 
@@ -166,12 +169,15 @@ impl Redactor {
         let known = known.as_ref().map_or(&[][..], |known| &known.fragmented);
         let mut found = Vec::new();
         for (at, cut) in TRUNCATION_MARKS.iter().flat_map(|cut| text.match_indices(cut)) {
-            let before = text[..at].trim_end_matches(' ');
+            let whole = &text[..at];
+            let before = whole.trim_end_matches(' ');
             found.extend(truncated_token(before));
             found.extend(spotted.find_trailing_prefix(before));
-            found.extend(
-                known.iter().filter_map(|secret| trailing_prefix(before, secret, FRAGMENT_CHARS)),
-            );
+            // The spaces before the mark may be those of a secret.
+            found.extend(known.iter().filter_map(|secret| {
+                trailing_prefix(whole, secret, FRAGMENT_CHARS)
+                    .or_else(|| trailing_prefix(before, secret, FRAGMENT_CHARS))
+            }));
             let start = at + cut.len();
             found.extend(known.iter().filter_map(|secret| leading_suffix(text, start, secret)));
         }

@@ -224,6 +224,24 @@ fn redacts_ends_of_known_secrets_at_truncations() {
     }
 }
 
+// LG1: a line of a secret that is found by itself does not keep the others from being found.
+#[test]
+fn redacts_the_start_of_a_known_secret_up_to_the_truncation() {
+    let redactor = Redactor::new(["the first line\n of it \nthe last line", "wxyz123 5678abcd"]);
+    for (text, expected) in [
+        (r"a the first line\n of it \nthe last… b", "a [redacted]… b"),
+        ("a the first line of it the l… b", "a [redacted]… b"),
+        ("a the first line\n of it \nthe last", "a [redacted]"),
+        // The space before the mark is one of the secret.
+        ("a wxyz123 … b", "a [redacted]… b"),
+        ("a wxyz123  … b", "a wxyz123  … b"),
+    ] {
+        let mut text = text.to_owned();
+        redactor.redact_call_text(&mut text, &DetectedSecrets::default());
+        assert_eq!(text, expected);
+    }
+}
+
 #[test]
 fn holds_back_a_possible_start_of_a_secret() {
     let redactor = Redactor::new(["abcdefgh12abcdefgh", "größe-geheim"]);

@@ -109,15 +109,21 @@ fn is_left(secret: &str, text: &str) -> bool {
     chars.windows(8).any(|piece| text.contains(&piece.iter().collect::<String>()))
 }
 
+/// 192 cases, or `PROPTEST_CASES`.
+fn case_count() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|it| it.parse().ok());
+    ProptestConfig::with_cases(cases.unwrap_or(192))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(case_count())]
 
     // LG1, F91: no part of a secret is left where it was cut or escaped.
     #[test]
     fn no_piece_of_a_secret_is_told(
-        secret in "[A-Za-z0-9äλ😀\t\n\"'\\\\ \u{202e}]{12,40}",
+        secret in "([A-Za-z0-9äλ😀]|[\t\n\"'\\\\ \u{202e}]){12,40}",
         token in any::<bool>(),
-        before in 0_usize..110,
+        before in 0_usize..60,
     ) {
         let (redactor, secret) = match token {
             true => (Redactor::default(), format!("ghp_{}", "a1B2c3D4e5".repeat(3))),
