@@ -133,13 +133,17 @@ impl EventExpression {
         let mut context = Context::with_env(Arc::clone(&STANDARD_ENV));
         context.add_variable_from_value(VARIABLES[0], scope.event.clone());
         context.add_variable_from_value(VARIABLES[1], scope.state.clone());
-        let start = Instant::now();
-        let value = self.program.execute(&context).map_err(|error| error.to_string())?;
-        let elapsed = start.elapsed();
-        if elapsed > MAX_TIME {
-            return Err(format!("it took {elapsed:?}, but may take {MAX_TIME:?}"));
+        let mut elapsed = Duration::ZERO;
+        // The thread may have waited for a processor, so an expression is slow if it is slow twice.
+        for _ in 0..2 {
+            let start = Instant::now();
+            let value = self.program.execute(&context).map_err(|error| error.to_string())?;
+            elapsed = start.elapsed();
+            if elapsed <= MAX_TIME {
+                return to_json(&value);
+            }
         }
-        to_json(&value)
+        Err(format!("it took {elapsed:?}, but may take {MAX_TIME:?}"))
     }
 
     /// Whether the expression is true.
