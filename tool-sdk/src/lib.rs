@@ -255,7 +255,9 @@ pub mod hook {
 /// Tools, hooks and rules that come and go while a program runs.
 pub mod plugin {
     #[doc(inline)]
-    pub use tool_sdk_core::{Plugin, PluginError, PluginManager, PluginRegistrar, PluginScope};
+    pub use tool_sdk_core::{
+        Plugin, PluginError, PluginHost, PluginManager, PluginPart, PluginRegistrar, PluginScope,
+    };
 }
 
 /// What subscribers see of calls while they run.

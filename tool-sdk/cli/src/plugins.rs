@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tool_sdk_core::{Plugin, PluginError, ProgramFolders, Toolset};
 #[cfg(any(feature = "agent", feature = "mcp"))]
-use tool_sdk_core::{PluginScope, Registry};
+use tool_sdk_core::{PluginHost, PluginManager, PluginScope, Registry, Session};
 
 #[cfg(feature = "mcp")]
 use super::mcp::ServerEntry;
@@ -123,6 +123,15 @@ impl App {
             io.print_stderr(style::sanitize_text(&format!("warning: {problem}")));
         }
         self.warned_problems.set(self.plugin_problems.borrow().len());
+    }
+}
+
+/// Returns the session with the host of a part of its plugins.
+#[cfg(any(feature = "agent", feature = "mcp"))]
+pub(super) fn with_plugin_host(session: Session, host: impl PluginHost) -> Session {
+    match session.service::<PluginManager>() {
+        Some(plugins) => session.with_service(PluginManager::clone(&plugins).with_host(host)),
+        None => session,
     }
 }
 

@@ -104,7 +104,7 @@ pub use self::plan_store::{
     MemoryPlanStore, PlanChange, PlanDraft, PlanStep, PlanStore, PlanStoreHandle, SessionPlan,
     TodoItem, TodoPriority, TodoStatus,
 };
-pub use self::plugin::{Plugin, PluginError, PluginRegistrar, PluginScope};
+pub use self::plugin::{Plugin, PluginError, PluginHost, PluginPart, PluginRegistrar, PluginScope};
 pub use self::principal::Principal;
 pub use self::private_file::PrivateFileError;
 pub use self::redact::Redactor;

@@ -141,6 +141,17 @@ impl AgentCatalog {
         self
     }
 
+    /// Returns the catalog without the agents of a plugin, whose files lie in `folder`.
+    #[must_use]
+    pub fn without_plugin_folder(mut self, folder: &Path) -> Self {
+        let is_of_folder = |agent: &AgentDefinition| match &agent.origin {
+            AgentOrigin::Plugin(path) => path.starts_with(folder),
+            _ => false,
+        };
+        self.agents.retain(|agent| !is_of_folder(agent));
+        self
+    }
+
     fn with_places(
         mut self,
         folder: &Path,

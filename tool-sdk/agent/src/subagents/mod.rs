@@ -3,6 +3,7 @@
 //! ```text
 //! limits    how many, how deep, and what each may spend
 //! model     the model of an agent, by its name
+//! plugin_agents    the agents of plugins that are loaded and unloaded
 //! record    one agent that was started: its conversation, its state, what it reports
 //! runner    the task in which it works
 //! tools     what models call
@@ -13,6 +14,7 @@
 
 mod limits;
 mod model;
+mod plugin_agents;
 mod record;
 mod runner;
 #[cfg(test)]
@@ -20,7 +22,7 @@ mod tests;
 mod tools;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -83,7 +85,8 @@ pub struct SubagentService(Arc<SubagentsInner>);
 
 struct SubagentsInner {
     pipeline: Pipeline,
-    catalog: AgentCatalog,
+    /// Changes with the plugins that are loaded.
+    catalog: RwLock<Arc<AgentCatalog>>,
     choose_model: Box<ModelChooser>,
     system: String,
     limits: SubagentLimits,
@@ -117,7 +120,7 @@ impl SubagentService {
     ) -> Self {
         Self(Arc::new(SubagentsInner {
             pipeline,
-            catalog,
+            catalog: RwLock::new(Arc::new(catalog)),
             choose_model: Box::new(choose_model),
             system: String::new(),
             limits: SubagentLimits::default(),
@@ -155,17 +158,17 @@ impl SubagentService {
         Self(inner)
     }
 
-    /// Returns the agents that can be started.
+    /// Returns the agents that can be started now.
     #[must_use]
-    pub fn catalog(&self) -> &AgentCatalog {
-        &self.0.catalog
+    pub fn catalog(&self) -> Arc<AgentCatalog> {
+        Arc::clone(&self.0.catalog.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns a section for system prompts that names the agents that can be started.
     #[must_use]
     pub fn describe_agents(&self) -> String {
         let line = |agent: &AgentDefinition| format!("* `{}`: {}", agent.name(), agent.description);
-        self.0.catalog.subagents().map(line).collect::<Vec<_>>().join("\n")
+        self.catalog().subagents().map(line).collect::<Vec<_>>().join("\n")
     }
 
     /// Starts an agent with a task, and waits for its answer. It ends with the call.
@@ -373,7 +376,7 @@ impl SubagentService {
         task: &str,
         token: &CancellationToken,
     ) -> Result<Arc<SubagentRecord>, ToolError> {
-        let definition = self.find_agent(agent)?.clone();
+        let definition = self.find_agent(agent)?;
         let position = position_of(cx.session(), &self.0.budget);
         self.check_limits(position.depth)?;
         let model = (self.0.choose_model)(definition.model.as_deref())?;
@@ -413,9 +416,10 @@ impl SubagentService {
         Ok(())
     }
 
-    fn find_agent(&self, name: &str) -> Result<&AgentDefinition, ToolError> {
-        let found = self.0.catalog.subagents().find(|agent| agent.name() == name);
-        found.ok_or_else(|| {
+    fn find_agent(&self, name: &str) -> Result<AgentDefinition, ToolError> {
+        let catalog = self.catalog();
+        let found = catalog.subagents().find(|agent| agent.name() == name);
+        found.cloned().ok_or_else(|| {
             ToolError::not_found(format_args!("there is no agent `{}`", name.escape_debug()))
                 .hint(format_args!("the agents are:\n{}", self.describe_agents()))
         })

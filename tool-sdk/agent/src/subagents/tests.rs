@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use tool_sdk_core::{
-    AgentProfile, ApprovalResponse, Call, Outcome, Registry, Rule, ScriptedApprover, Toolset, tool,
-    tools,
+    AgentProfile, ApprovalResponse, Call, Outcome, Plugin, PluginRegistrar, Registry, Rule,
+    ScriptedApprover, Toolset, tool, tools,
 };
 
 use super::*;
@@ -245,4 +245,54 @@ async fn rules_name_the_agent() {
     let toolset = pipeline.toolset().clone().with_agent(profile);
     let quiet = Session::new("q").with_agent("quiet");
     assert!(toolset.view_for(&quiet).get("delegate").is_none());
+}
+
+/// A plugin that brings the agents in a folder.
+struct AgentPlugin(std::path::PathBuf);
+
+impl Plugin for AgentPlugin {
+    fn id(&self) -> &str {
+        "kit"
+    }
+
+    fn register(&self, registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
+        registrar.add_agent_folder(&self.0);
+        Ok(())
+    }
+}
+
+// F115, F166: the agents of a plugin can be started when it is loaded, and end with it.
+#[tokio::test]
+async fn agents_of_a_plugin_come_and_go_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["scout", "plan"] {
+        let text = format!("---\nname: {name}\ndescription: Scouts\ntools: hang\n---\nLook.\n");
+        std::fs::write(folder.path().join(format!("{name}.md")), text).unwrap();
+    }
+    let pipeline = pipeline();
+    let model = || ScriptedModel::new().calls(&[("c1", "hang", json!({}))]).says("Done.");
+    let subagents = subagents(&pipeline, model);
+    let plugins = pipeline.plugins().with_host(subagents.clone());
+    let session = Session::new("s").with_service(Some(subagents.clone()));
+    let task = json!({ "agent": "scout", "task": "Look." });
+    for _ in 0..2 {
+        let scope = plugins.load(&AgentPlugin(folder.path().to_owned())).unwrap();
+        let notes = plugins.attach_parts(&scope).await;
+        assert_eq!(notes[0], "Its agents can be started now: `scout`");
+        assert!(
+            notes[1].contains("plan.md has the name of an agent that is built-in"),
+            "{notes:?}"
+        );
+        drop(scope);
+        call(&pipeline, &session, "spawn_agent", task.clone()).await.result.unwrap();
+        let tools = pipeline.toolset().view_for(&Session::new("t").with_agent("scout"));
+        let names: Vec<_> = tools.definitions().map(|it| it.name.to_string()).collect();
+        assert_eq!(names, ["hang"]);
+
+        assert_eq!(plugins.unload("kit").await.unwrap(), [""; 0]);
+        assert!(subagents.records().is_empty(), "it has ended");
+        let gone = call(&pipeline, &session, "spawn_agent", task.clone()).await;
+        assert!(gone.text().contains("there is no agent `scout`"), "{}", gone.text());
+        assert!(pipeline.toolset().has_agent("scout"), "without a profile it would have all tools");
+    }
 }

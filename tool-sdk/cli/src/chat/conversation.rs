@@ -20,7 +20,7 @@ use super::conversation_task::ConversationTasks;
 use super::model_choice::{self, ModelChoice};
 use super::prompt_text::PromptOrigin;
 use super::stored_conversations::{ResumedConversation, StoredConversations};
-use super::subagents::{SharedModelChoice, add_subagents, sampling_handler};
+use super::subagents::{SharedModelChoice, add_subagents, lend_subagents, sampling_handler};
 use super::{ChatPlace, RESUME, prompt_text};
 use crate::call_environment::CallEnvironment;
 use crate::event_printer::EventPrinter;
@@ -155,7 +155,7 @@ impl Conversation {
         )?;
         system.push_str(&prompt_text::subagents_section(&subagents.describe_agents()));
         let session = environment.session.clone().with_id(format!("{program}-chat-{id}"));
-        let session = session.with_conversation("chat").with_service(Some(subagents));
+        let session = lend_subagents(session.with_conversation("chat"), subagents);
         let sampling = sampling_handler(shared_model.clone(), &config, budget.clone());
         let (steering, prompt_sections) = (SteeringQueue::default(), PromptSections::default());
         let session = sampling.attach_to(session).with_service(steering.clone());

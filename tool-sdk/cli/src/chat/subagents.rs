@@ -2,18 +2,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[cfg(feature = "mcp")]
+use tool_sdk_agent::SpendingLimits;
 use tool_sdk_agent::{
     AgentCatalog, CompactionPolicy, SamplingHandler, SpendingBudget, SubagentModel, SubagentService,
 };
-use tool_sdk_core::{Pipeline, Tool, ToolError};
-#[cfg(feature = "mcp")]
-use {tool_sdk_agent::SpendingLimits, tool_sdk_core::Session};
+use tool_sdk_core::{Pipeline, Session, Tool, ToolError};
 
 use super::config::ChatConfig;
 use super::model_choice::{self, ModelChoice};
 #[cfg(feature = "mcp")]
 use super::{ChatPlace, prompt_text};
 use crate::exit::{CommandError, Result};
+use crate::plugins::with_plugin_host;
 #[cfg(feature = "mcp")]
 use crate::{App, Io, settings::Settings};
 
@@ -54,6 +55,11 @@ pub(super) fn add_subagents(
     };
     let subagents = SubagentService::new(pipeline.clone(), catalog, choose);
     Ok(subagents.with_system(system).with_budget(budget))
+}
+
+/// Lends the agents to the calls of a session, and lets the plugins that it loads bring more of them.
+pub(super) fn lend_subagents(session: Session, subagents: SubagentService) -> Session {
+    with_plugin_host(session, subagents.clone()).with_service(Some(subagents))
 }
 
 /// Returns the model that an agent names. A limit on money cannot be kept for one without a price.
@@ -120,5 +126,5 @@ pub(crate) fn add_agents(
         &prompt_text::system_prompt(settings, ChatPlace::Server),
         SpendingBudget::new(limits),
     )?;
-    Ok(session.with_service(Some(subagents)))
+    Ok(lend_subagents(session, subagents))
 }

@@ -14,6 +14,7 @@ mod import;
 mod login;
 mod offers;
 mod pack;
+mod plugin_servers;
 mod references;
 mod server_entry;
 mod server_folders;
@@ -36,11 +37,13 @@ use tool_sdk_mcp::{
 };
 
 pub(super) use self::command::{build_command, run};
+use self::plugin_servers::PluginServerHost;
 pub(super) use self::server_entry::{ServerEntries, ServerEntry, parse_servers};
 use self::server_folders::ServerFolders;
 pub(super) use self::server_setup::ServerSetup;
 use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::exit::{CommandError, FAILED, Result};
+use super::plugins::with_plugin_host;
 use super::settings::Settings;
 use super::{Io, style};
 
@@ -68,6 +71,8 @@ pub(super) enum ServerScope<'a> {
 /// The configured servers, and the runtime that their connections live on.
 pub(super) struct ConfiguredServers {
     manager: ServerManager,
+    /// For plugins that are loaded later.
+    plugin_host: PluginServerHost,
     enabled_names: Vec<String>,
     /// The names of all configured servers, including those that are not registered.
     configured_names: Vec<String>,
@@ -102,6 +107,8 @@ impl ConfiguredServers {
             .collect::<Result<_>>()?;
         let mut known = Self::register(upstreams, entry_names(entries), settings, io)?;
         known.runtime = (!known.enabled_names.is_empty()).then(start_runtime).transpose()?;
+        let handle = known.runtime.as_ref().map(|runtime| runtime.handle().clone());
+        known.plugin_host.set_runtime(handle);
         Ok(known)
     }
 
@@ -121,6 +128,7 @@ impl ConfiguredServers {
             known.add(upstream).map_err(CommandError::config)?;
         }
         Ok(Self {
+            plugin_host: PluginServerHost::new(known.clone(), settings),
             manager: known,
             enabled_names: names,
             configured_names: configured,
@@ -216,9 +224,10 @@ impl ConfiguredServers {
     }
 
     /// Gives the environment access to the server manager without connecting; tools appear when
-    /// their servers connect.
+    /// their servers connect. Plugins that are loaded later add their servers.
     pub(super) fn attach_to(&self, environment: &mut CallEnvironment) {
-        environment.session = environment.session.clone().with_service(self.manager.clone());
+        let session = environment.session.clone().with_service(self.manager.clone());
+        environment.session = with_plugin_host(session, self.plugin_host.clone());
         self.manager.attach_toolset(&environment.pipeline.shared_toolset());
     }
 

@@ -75,6 +75,9 @@ pub(crate) struct ServerEntry {
     pub(super) trust_annotations: Option<bool>,
     /// The requests that the server may make while one of its tools runs.
     questions: Vec<AllowedQuestion>,
+    /// Whether a plugin brings it.
+    #[serde(skip)]
+    is_of_plugin: bool,
 }
 
 /// How the program identifies itself to the authorization server of a server.
@@ -236,7 +239,32 @@ impl ServerEntry {
             entry.sandbox_level = Some(sandbox.level());
             entry.sandbox_network = Some(sandbox.has_network());
         }
+        entry.is_of_plugin = true;
         entry.validate_as(name)
+    }
+
+    /// Whether a plugin brings it.
+    pub(super) fn is_of_plugin(&self) -> bool {
+        self.is_of_plugin
+    }
+
+    /// Returns the configuration of the server of a plugin that is loaded while the program runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason when the server needs the environment, which a command reads at its start.
+    pub(super) fn to_plugin_config(
+        &self,
+        folders: &ServerFolders,
+    ) -> std::result::Result<ServerConfig, String> {
+        if let Some(variable) = self.needed_variables().first() {
+            return Err(format!(
+                "it needs the environment variable `{variable}`, so it is there when the program \
+                 starts again"
+            ));
+        }
+        let config = self.build_config(folders, |_| None).map_err(|error| error.to_string())?;
+        Ok(config.enabled(self.enabled != Some(false)))
     }
 
     /// Whether both entries have one name.

@@ -22,10 +22,15 @@ impl ServerFolders {
         entries: impl IntoIterator<Item = &'e ServerEntry>,
         settings: &Settings,
     ) -> Self {
-        let roots = settings.roots.clone();
-        if !entries.into_iter().any(ServerEntry::is_sandboxed) {
-            return Self { roots, ..Self::default() };
+        match entries.into_iter().any(ServerEntry::is_sandboxed) {
+            true => Self::resolve_sandboxed(settings),
+            false => Self { roots: settings.roots.clone(), ..Self::default() },
         }
+    }
+
+    /// Resolves the folders for servers that run in a sandbox.
+    pub(super) fn resolve_sandboxed(settings: &Settings) -> Self {
+        let roots = settings.roots.clone();
         let hooks = settings.hooks.iter().flat_map(|hooks| hooks.commands.command_files());
         // A missing file cannot be protected while a process runs.
         let own = settings.config_path.clone().into_iter().chain(hooks).filter(|it| it.exists());

@@ -27,7 +27,7 @@ done
 }
 
 /// A server whose tool returns a greeting.
-fn greeting_server() -> String {
+pub(super) fn greeting_server() -> String {
     server(
         r#"{"name":"hello","description":"Says hello.","inputSchema":{"type":"object","properties":{"to":{"type":"string"}}}}"#,
         r#"*tools/call*) say '"result":{"content":[{"type":"text","text":"hello"}]}' ;;"#,

@@ -8,7 +8,7 @@ use super::inner::PipelineInner;
 use crate::error::ToolError;
 use crate::hook::RegisteredHook;
 use crate::permission::PendingApprovals;
-use crate::plugin::{Plugin, PluginError, PluginScope};
+use crate::plugin::{DynPluginHost, Plugin, PluginError, PluginHost, PluginPart, PluginScope};
 use crate::toolset::Toolset;
 
 /// Loads and unloads the plugins of a [`Pipeline`] while its calls run.
@@ -19,6 +19,7 @@ use crate::toolset::Toolset;
 pub struct PluginManager {
     toolset: Weak<Toolset>,
     pending_approvals: Arc<PendingApprovals>,
+    hosts: Vec<Arc<dyn DynPluginHost>>,
 }
 
 impl fmt::Debug for PluginManager {
@@ -28,6 +29,31 @@ impl fmt::Debug for PluginManager {
 }
 
 impl PluginManager {
+    /// Adds the host of a part of plugins, in the place of an earlier one of the same part.
+    #[must_use]
+    pub fn with_host(mut self, host: impl PluginHost) -> Self {
+        let part = host.part();
+        self.hosts.retain(|known| known.part() != part);
+        self.hosts.push(Arc::new(host));
+        self
+    }
+
+    /// Whether there is a host for this part of plugins.
+    #[must_use]
+    pub fn has_host(&self, part: PluginPart) -> bool {
+        self.hosts.iter().any(|host| host.part() == part)
+    }
+
+    /// Lets the hosts add the other parts of a plugin that was [loaded](Self::load). Returns what the
+    /// user should know, one line each.
+    pub async fn attach_parts(&self, scope: &PluginScope) -> Vec<String> {
+        let mut notes = Vec::new();
+        for host in &self.hosts {
+            notes.extend(host.attach(scope).await);
+        }
+        notes
+    }
+
     /// Loads a plugin. Its tools can be called from now on.
     ///
     /// # Errors
@@ -55,8 +81,8 @@ impl PluginManager {
     }
 
     /// Unloads a plugin: its tools, hooks and rules are gone at once; running calls of its tools end
-    /// with an error, and what the plugin started ends. Returns the names of what did not end within
-    /// ten seconds.
+    /// with an error, the hosts remove its other parts, and what the plugin started ends. Returns the names
+    /// of what did not end within ten seconds.
     ///
     /// # Errors
     ///
@@ -74,9 +100,13 @@ impl PluginManager {
         // Calls that wait for an approval end as well.
         self.pending_approvals.notify_policy_change();
         // A task, so that a caller that goes away leaves nothing running.
+        let hosts = self.hosts.clone();
         let ending = tokio::spawn(async move {
             let mut failed = Vec::new();
             for scope in removed {
+                for host in &hosts {
+                    failed.extend(host.detach(&scope).await);
+                }
                 failed.extend(scope.end().await);
             }
             failed
@@ -98,6 +128,7 @@ impl Pipeline {
         PluginManager {
             toolset: Arc::downgrade(&self.inner.toolset),
             pending_approvals: Arc::clone(&self.inner.pending_approvals),
+            hosts: Vec::new(),
         }
     }
 }

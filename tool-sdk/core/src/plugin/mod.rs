@@ -5,12 +5,15 @@
 //!
 //! **Invariant:** a plugin that fails to load leaves nothing behind; what a scope owns ends with it.
 
+mod host;
 mod plugin_tool;
 mod registrar;
 mod scope;
 
 use thiserror::Error;
 
+pub(crate) use self::host::DynPluginHost;
+pub use self::host::{PluginHost, PluginPart};
 pub use self::registrar::PluginRegistrar;
 pub use self::scope::PluginScope;
 use crate::error::ToolError;

@@ -105,7 +105,8 @@ impl PluginRegistrar {
     }
 
     /// Adds an MCP server in the form of `.mcp.json`: an object with `command`, `args` and `env`, or with
-    /// `url` and `headers`. The program connects to it when it starts, as to a configured one.
+    /// `url` and `headers`. The program connects to it as to a configured one: when it starts, or when its
+    /// [`PluginHost`](super::PluginHost) attaches the plugin.
     pub fn add_mcp_server(&mut self, name: impl Into<String>, server: Value) {
         self.mcp_servers.push((name.into(), server));
     }

@@ -237,6 +237,14 @@ impl Toolset {
         })
     }
 
+    /// Adds the profile of an agent while calls run. Replaces a profile of the same name.
+    pub fn set_agent(&self, agent: AgentProfile) {
+        self.update_state(|_, state| {
+            state.filter.agents.retain(|known| known.name != agent.name);
+            state.filter.agents.push(agent);
+        });
+    }
+
     /// Removes all tools for agents without a profile or a name.
     #[must_use]
     pub fn only_known_agents(self) -> Self {
