@@ -43,6 +43,15 @@ pub(crate) enum PinState {
     Changed(PackagePin),
 }
 
+/// All pins of a state folder.
+#[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "plugins alone use it"))]
+#[derive(Debug, Default)]
+pub(crate) struct PinListing {
+    pub(crate) pins: Vec<PackagePin>,
+    /// The files that cannot be read, so that their packages are not known.
+    pub(crate) unreadable: Vec<PathBuf>,
+}
+
 /// The pins of a state folder.
 #[derive(Clone, Debug)]
 pub(crate) struct PackagePins {
@@ -81,18 +90,40 @@ impl PackagePins {
         }
     }
 
-    /// Returns all pins that can be read, by their folders.
+    /// Returns all pins, by their folders.
     #[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "plugins alone use it"))]
-    pub(crate) fn list(&self) -> Vec<PackagePin> {
-        let entries = list_folder(&self.folder).unwrap_or_default();
-        let read = |path: PathBuf| {
+    pub(crate) fn list(&self) -> PinListing {
+        let mut listing = PinListing::default();
+        let entries = match list_folder(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(_) => {
+                listing.unreadable.push(self.folder.clone());
+                Vec::new()
+            }
+        };
+        let read = |path: &Path| {
             let pin: PackagePin =
-                serde_json::from_slice(&read_bounded_file(&path, MAX_PIN_BYTES).ok()?).ok()?;
+                serde_json::from_slice(&read_bounded_file(path, MAX_PIN_BYTES).ok()?).ok()?;
             (self.file(&pin.folder) == path).then_some(pin)
         };
-        let mut pins: Vec<_> = entries.iter().filter_map(|entry| read(entry.path())).collect();
-        pins.sort_by(|a, b| a.folder.cmp(&b.folder));
-        pins
+        let paths = entries.iter().map(fs::DirEntry::path);
+        // A file of another name was being written.
+        for path in paths.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+            match read(&path) {
+                Some(pin) => listing.pins.push(pin),
+                None => listing.unreadable.push(path),
+            }
+        }
+        listing.pins.sort_by(|a, b| a.folder.cmp(&b.folder));
+        listing.unreadable.sort();
+        listing
+    }
+
+    /// Whether `path` is the file of a pin of this package's folder.
+    #[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "plugins alone use it"))]
+    pub(crate) fn is_file_of(&self, path: &Path, package_folder: &Path) -> bool {
+        self.file(package_folder) == path
     }
 
     /// Compares the files of a package with its pin.

@@ -30,8 +30,17 @@ impl PackagePlaces {
 
     /// Whether the user trusts the folder. What cannot be read is no trust.
     pub(crate) fn is_trusted(&self, root: &Path) -> bool {
-        let Some(state) = &self.folders.state else { return false };
+        self.check_trust(root).unwrap_or(false)
+    }
+
+    /// Whether the user trusts the folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason when that cannot be read.
+    pub(crate) fn check_trust(&self, root: &Path) -> Result<bool, String> {
+        let Some(state) = &self.folders.state else { return Ok(false) };
         let trusted = TrustedFolders::open(state).with_writable_roots(&self.roots);
-        trusted.is_trusted(root).unwrap_or(false)
+        trusted.is_trusted(root).map_err(|error| error.to_string())
     }
 }

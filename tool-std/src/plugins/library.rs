@@ -4,7 +4,8 @@
 //!
 //! **Invariant:** an enabled plugin runs from a copy of the files that the user approved, in a folder that no
 //! tool writes to. A plugin whose own folder has changed or is gone stays enabled with that copy, because a
-//! tool could otherwise switch its denials off.
+//! tool could otherwise switch its denials off. Where it cannot be read whether a plugin is enabled, or whether
+//! it counts, it is found as one in doubt, and never passed over.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use tool_sdk::ToolError;
 use super::manifest::PluginManifest;
 use crate::packages::host_files::list_folder;
 use crate::packages::package::{PackageContent, PackageLimits, to_hex_digest};
-use crate::packages::pins::{PackagePin, PackagePins};
+use crate::packages::pins::{PackagePin, PackagePins, PinListing};
 pub(super) use crate::packages::places::PackagePlaces as PluginPlaces;
 use crate::packages::source::read_source;
 use crate::packages::staging::TargetFolder;
@@ -81,6 +82,8 @@ pub(super) struct FoundPlugin {
     pub(super) approved: Option<PackagePin>,
     /// Why the folder of an enabled plugin cannot be read. The manifest is then that of the copy.
     pub(super) problem: Option<String>,
+    /// Why it is not known whether an enabled plugin counts. Then no tool is called.
+    pub(super) doubt: Option<String>,
 }
 
 impl FoundPlugin {
@@ -103,6 +106,8 @@ pub(super) struct PluginLibrary {
     pub(super) problems: Vec<String>,
     /// Folders with plugins that the user does not trust.
     pub(super) untrusted: Vec<PathBuf>,
+    /// Records of enabled plugins that cannot be read, so that these plugins are not known.
+    pub(super) unreadable_records: Vec<PathBuf>,
 }
 
 /// Returns the records of what was installed.
@@ -165,18 +170,51 @@ impl PluginPlaces {
         }
         for root in &self.roots {
             let folders = PROJECT_FOLDERS.map(|name| root.join(name));
-            if self.is_trusted(root) {
-                let real = root.canonicalize().ok();
-                for folder in &folders {
-                    let origin = PluginOrigin::Project;
-                    self.add_plugins(&mut library, folder, origin, real.as_deref());
+            let has_plugins = || folders.iter().any(|folder| !plugin_folders(folder).is_empty());
+            match self.check_trust(root) {
+                Ok(true) => {
+                    let real = root.canonicalize().ok();
+                    for folder in &folders {
+                        let origin = PluginOrigin::Project;
+                        self.add_plugins(&mut library, folder, origin, real.as_deref());
+                    }
                 }
-            } else if folders.iter().any(|folder| !plugin_folders(folder).is_empty()) {
-                library.untrusted.push(root.clone());
+                Ok(false) if has_plugins() => library.untrusted.push(root.clone()),
+                Ok(false) => {}
+                Err(why) => {
+                    let why = format!(
+                        "it is not known whether the user trusts {}: {why}",
+                        root.display()
+                    );
+                    if !self.add_doubtful_plugins(&mut library, &folders, &why) && has_plugins() {
+                        library.problems.push(why);
+                    }
+                }
             }
         }
         self.add_lost_plugins(&mut library);
         library
+    }
+
+    /// Adds the enabled plugins in `folders` of a project of which is not known, because of `why`, whether
+    /// the user trusts it. Returns whether there are some.
+    fn add_doubtful_plugins(
+        &self,
+        library: &mut PluginLibrary,
+        folders: &[PathBuf],
+        why: &str,
+    ) -> bool {
+        let pins = self.state().map(|state| enabled_pins(state).list().pins).unwrap_or_default();
+        let of_project = |pin: &PackagePin| {
+            pin.folder.parent().is_some_and(|parent| folders.iter().any(|it| it == parent))
+        };
+        let count = library.plugins.len();
+        for pin in pins.into_iter().filter(of_project) {
+            let mut plugin = self.open_copy(pin, PluginOrigin::Project, &ToolError::failed(why));
+            plugin.doubt = Some(why.to_owned());
+            library.plugins.push(plugin);
+        }
+        library.plugins.len() > count
     }
 
     /// Adds the plugins in a folder. With `inside`, only folders inside of it count.
@@ -201,9 +239,16 @@ impl PluginPlaces {
         }
     }
 
-    /// Adds the enabled plugins whose folders are gone, or were passed over.
+    /// Adds the enabled plugins whose folders are gone, or were passed over, and the records that do not
+    /// say of which plugin they are.
     fn add_lost_plugins(&self, library: &mut PluginLibrary) {
-        let pins = self.state().map(|state| enabled_pins(state).list()).unwrap_or_default();
+        let Ok(state) = self.state() else { return };
+        let records = enabled_pins(state);
+        let PinListing { pins, unreadable } = records.list();
+        let is_known = |path: &PathBuf| {
+            library.plugins.iter().any(|plugin| records.is_file_of(path, &plugin.folder))
+        };
+        library.unreadable_records = unreadable.into_iter().filter(|it| !is_known(it)).collect();
         for pin in pins {
             let is_found = library.plugins.iter().any(|plugin| plugin.folder == pin.folder);
             if let Some(origin) = self.origin_of(&pin.folder).filter(|_| !is_found) {
@@ -250,7 +295,16 @@ impl PluginPlaces {
             Some(_) => PluginStatus::Changed,
         };
         let folder = folder.to_owned();
-        Ok(FoundPlugin { manifest, origin, folder, hash, status, approved: pin, problem: None })
+        Ok(FoundPlugin {
+            manifest,
+            origin,
+            folder,
+            hash,
+            status,
+            approved: pin,
+            problem: None,
+            doubt: None,
+        })
     }
 
     /// Returns an enabled plugin whose folder cannot be read because of `why`.
@@ -266,6 +320,7 @@ impl PluginPlaces {
             status: PluginStatus::Changed,
             approved: Some(pin),
             problem: Some(why.message().to_owned()),
+            doubt: None,
         }
     }
 

@@ -9,10 +9,10 @@ use tool_sdk::{
     Context, Output, PluginManager, Resource, RiskClass, ToolError, Workspace, WorkspacePath, tool,
 };
 
-use super::library::{FoundPlugin, PluginPlaces, PluginStatus, installed_pins};
+use super::library::{PluginPlaces, installed_pins};
 use super::manifest::MAX_LINE;
-use super::package_plugin::PackagePlugin;
 use super::plan::{PluginAction, PluginPlan};
+use super::plugin_change::PluginChange;
 use crate::packages::entry_name::quote_text;
 use crate::packages::planned_calls::{plan_for_call, take_plan};
 use crate::packages::staging::ReplacementPolicy;
@@ -89,25 +89,7 @@ pub async fn plugin_manager(
     if dry_run {
         return Ok(with_facts(plan.describe()).metadata("dry_run", true));
     }
-    // What runs ends before its files change.
-    let mut notes = match plan.action {
-        // A plugin of the name that runs is another one.
-        PluginAction::Install => Vec::new(),
-        _ => unload(&plan, cx).await,
-    };
-    let (done, folders) = (Arc::clone(&plan), places.clone());
-    let carried_out = cx.run_blocking(move |stop| {
-        stop.hold()?;
-        done.carry_out(&folders)
-    });
-    if let Err(error) = carried_out.await {
-        // What is still enabled restricts again.
-        let _ = load(&plan, places, cx).await;
-        return Err(error);
-    }
-    if matches!(plan.action, PluginAction::Enable | PluginAction::Reload) {
-        notes.extend(load(&plan, places, cx).await?);
-    }
+    let notes = PluginChange::new(Arc::clone(&plan), places, cx).carry_out().await?;
     let mut text = plan.describe_done();
     if plan.action == PluginAction::Install || plan.action == PluginAction::Update {
         text += " It is used when it is enabled.";
@@ -116,59 +98,6 @@ pub async fn plugin_manager(
         let _ = write!(text, "\n{note}");
     }
     Ok(with_facts(text))
-}
-
-/// Unloads the plugin from the running program; returns what is to be said about it.
-async fn unload(plan: &PluginPlan, cx: &Context) -> Vec<String> {
-    let Some(plugins) = cx.session().service::<PluginManager>() else { return Vec::new() };
-    let name = &plan.loaded_name;
-    let is_loaded = plugins.loaded().iter().any(|scope| scope.id() == name);
-    if !is_loaded {
-        return Vec::new();
-    }
-    let failed = plugins.unload(name).await.unwrap_or_default();
-    failed.into_iter().map(|what| format!("This did not end in time: {what}")).collect()
-}
-
-/// Loads an enabled plugin into the running program.
-async fn load(
-    plan: &PluginPlan,
-    places: PluginPlaces,
-    cx: &Context,
-) -> Result<Vec<String>, ToolError> {
-    let Some(plugins) = cx.session().service::<PluginManager>() else {
-        return Ok(vec!["It is loaded when the program starts again.".to_owned()]);
-    };
-    let folder = plan.folder.clone();
-    let open = move |_: &_| {
-        let library = places.find_plugins();
-        let is_enabled =
-            |it: &&FoundPlugin| it.folder == folder && it.status != PluginStatus::Disabled;
-        let found = library.plugins.iter().find(is_enabled);
-        let opened = found.map(|found| PackagePlugin::open_or_refuse(found, &places));
-        opened.ok_or_else(|| ToolError::conflict("the plugin is not enabled"))
-    };
-    let (plugin, problem) = cx.run_blocking(open).await?;
-    let scope = plugins.load(&plugin).map_err(|error| {
-        plugins.load_restrictions(&plugin, &error);
-        let text = format_args!(
-            "it is enabled, but cannot be loaded: {error}; its rules and hooks hold all the same"
-        );
-        ToolError::config(text).hint("the user disables it, or what it conflicts with")
-    })?;
-    if let Some(problem) = problem {
-        return Err(ToolError::conflict(problem));
-    }
-    let tools: Vec<String> = scope.tool_names().map(|name| format!("`{name}`")).collect();
-    let mut notes = Vec::new();
-    if !tools.is_empty() {
-        notes.push(format!("Its tools can be called now: {}", tools.join(", ")));
-    }
-    if !plugin.manifest.agent_folders.is_empty() || !plugin.manifest.servers.is_empty() {
-        notes
-            .push("Its agents and MCP servers are there when the program starts again.".to_owned());
-    }
-    Ok(notes)
 }
 
 async fn list_plugins(places: PluginPlaces, cx: &Context) -> Result<Output, ToolError> {

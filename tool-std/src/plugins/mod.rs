@@ -20,6 +20,7 @@ mod manager_tool;
 mod manifest;
 mod package_plugin;
 mod plan;
+mod plugin_change;
 #[cfg(test)]
 mod tests;
 

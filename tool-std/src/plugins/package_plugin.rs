@@ -77,6 +77,11 @@ impl EnabledPlugins {
             found.plugins.push(opened);
             found.problems.extend(problem);
         }
+        for record in &library.unreadable_records {
+            let refusing = PackagePlugin::refuse_for_record(record);
+            found.problems.extend(refusing.refusal.clone());
+            found.plugins.push(refusing);
+        }
         found
     }
 }
@@ -109,6 +114,13 @@ impl PackagePlugin {
         let name = found.loaded_name();
         let called = format!("the plugin `{name}` of {}", found.folder.display());
         let way_out = "enable it again, which shows what it is now, or disable it";
+        if let Some(doubt) = &found.doubt {
+            let why = format!(
+                "{called} is enabled, but {doubt}; no tool is called without its rules: the user \
+                 corrects that file, or disables the plugin"
+            );
+            return (Self::refuse_calls(name, &found.folder, why.clone()), Some(why));
+        }
         match (Self::open(found, places), &found.problem) {
             (Ok(opened), _) if found.status == PluginStatus::Enabled => (opened, None),
             (Ok(opened), problem) => {
@@ -125,16 +137,32 @@ impl PackagePlugin {
                      {way_out}",
                     error.message()
                 );
-                let refusing = Self {
-                    manifest: PluginManifest { name: name.to_owned(), ..Default::default() },
-                    place: found.folder.clone(),
-                    root: found.folder.clone(),
-                    hash: String::new(),
-                    project: None,
-                    refusal: Some(why.clone()),
-                };
-                (refusing, Some(why))
+                (Self::refuse_calls(name, &found.folder, why.clone()), Some(why))
             }
+        }
+    }
+
+    /// Returns a plugin that denies every call, because of the record of an enabled plugin that cannot be
+    /// read.
+    fn refuse_for_record(record: &Path) -> Self {
+        let name = record.file_stem().unwrap_or_default().to_string_lossy();
+        let why = format!(
+            "{} records an enabled plugin, but cannot be read; no tool is called without the rules of \
+             that plugin: the user removes the file, and enables the plugin again",
+            record.display()
+        );
+        Self::refuse_calls(&name, record, why)
+    }
+
+    /// Returns a plugin that denies every call because of `why`.
+    pub(super) fn refuse_calls(name: &str, place: &Path, why: String) -> Self {
+        Self {
+            manifest: PluginManifest { name: name.to_owned(), ..Default::default() },
+            place: place.to_owned(),
+            root: place.to_owned(),
+            hash: String::new(),
+            project: None,
+            refusal: Some(why),
         }
     }
 

@@ -120,7 +120,7 @@ impl PluginPlan {
         places: &PluginPlaces,
     ) -> Result<Self, ToolError> {
         let loaded_name = found.loaded_name().to_owned();
-        let FoundPlugin { manifest, origin, folder, hash, status, approved, problem } = found;
+        let FoundPlugin { manifest, origin, folder, hash, status, approved, problem, .. } = found;
         let name = &manifest.name;
         let refuse = |why: &str, hint: &str| {
             Err(ToolError::conflict(format_args!("the plugin `{name}` {why}")).hint(hint))

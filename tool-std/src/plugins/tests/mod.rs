@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+mod restrictions;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -288,81 +290,6 @@ async fn a_changed_plugin_runs_from_the_enabled_files() {
     assert!(plan.as_text().contains("+echo '\"evil\"'"), "{}", plan.as_text());
     next.manage("enable", "words").await;
     assert_eq!(next.ok("words_count", json!({ "text": "x" })).await.as_text(), "evil");
-}
-
-// No change of a project's files switches the denials of an enabled plugin off.
-#[tokio::test]
-async fn a_changed_plugin_still_denies() {
-    let folders = folders();
-    let plugin = folders.root.join(".agents/plugins/words");
-    write_plugin(&plugin);
-    write(&plugin.join("plugin.toml"), &MANIFEST.replace("deny forbidden_*", "deny read_file(*)"));
-    write(&folders.root.join("free.txt"), "x");
-    folders.trust();
-    folders.program().manage("enable", "words").await;
-    let changes: [&dyn Fn(); 6] = [
-        &|| (),
-        &|| write(&plugin.join("new.txt"), "x"),
-        &|| write(&plugin.join("plugin.toml"), "name = \"other\""),
-        &|| write(&plugin.join("plugin.toml"), "no manifest"),
-        &|| std::os::unix::fs::symlink("/etc", plugin.join("link")).unwrap(),
-        &|| fs::remove_dir_all(&plugin).unwrap(),
-    ];
-    for (number, change) in changes.iter().enumerate() {
-        change();
-        let program = folders.program();
-        let error = program.error("read_file", json!({ "path": "free.txt" })).await;
-        assert_eq!(error.kind(), ErrorKind::Denied, "{number}: {error}");
-        assert!(error.to_string().contains("plugin `words`"), "{number}: {error}");
-        assert_eq!(program.problems.len(), usize::from(number > 0), "{:?}", program.problems);
-        program.ok("words_count", json!({ "text": "x" })).await;
-    }
-    // The way out.
-    let program = folders.program();
-    program.manage("disable", "words").await;
-    program.ok("read_file", json!({ "path": "free.txt" })).await;
-    assert!(folders.program().pipeline.plugins().loaded().is_empty());
-}
-
-// Without the files that were enabled, nothing is called but what leads out of it.
-#[tokio::test]
-async fn a_plugin_without_its_enabled_files_denies_every_call() {
-    let folders = folders();
-    write(&folders.root.join("free.txt"), "x");
-    folders.program().install_and_enable().await;
-    let copies = || fs::read_dir(folders.state.join("plugin-copies")).unwrap();
-    let copy = copies().next().unwrap().unwrap().path();
-    let pins = fs::read_dir(folders.state.join("enabled-plugins")).unwrap();
-    let pin = pins.map(|entry| entry.unwrap().path()).next().unwrap();
-    for change in [copy.join("count.sh"), pin] {
-        write(&change, "{");
-        let program = folders.program();
-        assert!(program.problems[0].contains("no tool is called"), "{:?}", program.problems);
-        let error = program.error("read_file", json!({ "path": "free.txt" })).await;
-        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
-        assert!(error.to_string().contains("enable it again"), "{error}");
-        program.manage("show", "words").await;
-        program.manage("enable", "words").await;
-        program.ok("read_file", json!({ "path": "free.txt" })).await;
-    }
-}
-
-// A plugin that clashes with a tool of the host is enabled for what it denies.
-#[tokio::test]
-async fn a_plugin_that_clashes_still_denies() {
-    let folders = folders();
-    let manifest = MANIFEST
-        .replace("deny forbidden_*", "deny plugin(show/*)")
-        .replace("name = \"words_count\"", "name = \"read_file\"");
-    write(&folders.root.join("new/plugin.toml"), &manifest);
-    let program = folders.program();
-    program.ok("plugin_manager", json!({ "action": "install", "source": "new" })).await;
-    let error = program.error("plugin_manager", json!({"action": "enable", "name": "words"})).await;
-    assert!(error.message().contains("its rules and hooks hold"), "{error}");
-    let error = program.error("plugin_manager", json!({"action": "show", "name": "words"})).await;
-    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
-    program.manage("disable", "words").await;
-    program.manage("show", "words").await;
 }
 
 // A plugin of a project counts when the folder is trusted, and runs from a copy of what was approved.
@@ -683,7 +610,7 @@ async fn uninstalling_while_calls_run_leaves_nothing_behind() {
 async fn public_plugins_are_read() {
     let folders = folders();
     let program = folders.program();
-    let text = include_str!("../../tests/fixtures/claude-plugins/cases.json");
+    let text = include_str!("../../../tests/fixtures/claude-plugins/cases.json");
     let cases: Vec<Value> = serde_json::from_str(text).unwrap();
     for case in &cases {
         let name = case["name"].as_str().unwrap();
