@@ -185,8 +185,8 @@ pub mod definition {
     pub use tool_sdk_core::{
         DynamicTool, ExecutionPermit, Flags, Icon, IntoTools, InvalidToolName, OutputFuture,
         Parallel, PreparedCall, Refinement, RegistryConflict, RegistryError, Resource, Risk,
-        RiskClass, Schema, SchemaError, SourceLocation, ToolDisplay, ToolFn, ToolLabel,
-        ToolMethods, ToolName, ToolSource, ToolsFile, ToolsFileError, Truncate,
+        RiskClass, Schema, SchemaError, SourceLocation, TaskSupport, ToolDisplay, ToolFn,
+        ToolLabel, ToolMethods, ToolName, ToolSource, ToolsFile, ToolsFileError, Truncate,
     };
 }
 

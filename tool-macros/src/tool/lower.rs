@@ -48,6 +48,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::value("max_output", r#"max_output = "64 KiB""#),
     Key::value("truncate", "truncate = head"),
     Key::value("parallel", "parallel = shared"),
+    Key::value("task", "task = optional"),
     Key::list("scopes", r#"scopes("oracle")"#),
     Key::flag("requires_auth"),
     Key::flag("hidden"),
@@ -466,7 +467,8 @@ fn limits(items: &Items<'_>, diag: &mut Diagnostics) -> Limits {
         positive(size, "`max_output` must be a size in bytes", &literal, SIZE, diag)
     });
     let truncate = items.expr("truncate").and_then(|expr| truncate(expr, diag));
-    Limits { timeout_ms, max_output, truncate, parallel: None }
+    let task = items.expr("task").and_then(|expr| task_support(expr, diag));
+    Limits { timeout_ms, max_output, truncate, parallel: None, task }
 }
 
 /// The help for times.
@@ -504,6 +506,21 @@ fn truncate(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
                 expr,
                 "expected `head`, `tail`, `middle` or `none`",
                 "write the part to keep, as in `truncate = head`",
+            );
+            None
+        }
+    }
+}
+
+fn task_support(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
+    match attr::ident(expr).map(ToString::to_string).as_deref() {
+        Some("optional") => Some("Optional"),
+        Some("required") => Some("Required"),
+        _ => {
+            diag.error(
+                expr,
+                "expected `optional` or `required`",
+                "write whether clients must run it as a task, as in `task = optional`",
             );
             None
         }

@@ -190,6 +190,8 @@ pub(crate) struct Limits {
     /// A variant of the runtime's `Truncate`.
     pub(crate) truncate: Option<&'static str>,
     pub(crate) parallel: Option<Parallel>,
+    /// A variant of the runtime's `TaskSupport`.
+    pub(crate) task: Option<&'static str>,
 }
 
 /// Which calls may run beside it.

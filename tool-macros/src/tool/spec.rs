@@ -294,6 +294,7 @@ fn options(tool: &Tool) -> TokenStream {
     fields.some("max_output", limits.max_output.map(Literal::usize_unsuffixed));
     fields.some("truncate", limits.truncate.map(|part| variant("Truncate", part)));
     fields.some("parallel", limits.parallel.as_ref().map(parallel));
+    fields.set("task_support", limits.task.map(|support| variant("TaskSupport", support)));
     fields.set("flags", flags(&tool.flags));
     fields.list("examples", &tool.examples);
     fields.function("init", tool.init.as_ref());

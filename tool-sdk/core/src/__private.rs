@@ -16,8 +16,9 @@ pub use crate::tool::{
     Args, ArgsSpec, AutorefTools, DefaultSpec, ErrorType, Flags, FnTool, IntoTools, Lengthy,
     MethodTool, OtherConversion, OutputType, ParallelSpec, Param, ParamOptions, ParamSpec,
     Patterned, Prepare, PrepareResult, Range, Ranged, Refinement, Resource, ResultType,
-    SourceLocation, SummaryValue, Table, Tool, ToolCallbacks, ToolFn, ToolMethods, ToolOptions,
-    ToolSpec, Truncate, ViaMethods, ViaNothing, default_value, struct_type, text_default,
+    SourceLocation, SummaryValue, Table, TaskSupport, Tool, ToolCallbacks, ToolFn, ToolMethods,
+    ToolOptions, ToolSpec, Truncate, ViaMethods, ViaNothing, default_value, struct_type,
+    text_default,
 };
 #[cfg(feature = "linked")]
 pub use inventory;

@@ -129,8 +129,8 @@ pub use self::tool::WorkspacePath;
 pub use self::tool::{
     Args, Definition, DynamicTool, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
     IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall, Refinement,
-    Resource, SourceLocation, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolSource,
-    Truncate, TypedOutput,
+    Resource, SourceLocation, TaskSupport, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods,
+    ToolSource, Truncate, TypedOutput,
 };
 pub use self::toolset::{
     AgentProfile, ModelProfile, ToolAudience, Toolset, ToolsetView, UnknownVariant, VariantGroup,

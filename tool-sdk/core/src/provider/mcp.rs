@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::risk::RiskClass;
 use crate::schema::{Schema, walk};
-use crate::tool::{Definition, Icon};
+use crate::tool::{Definition, Icon, TaskSupport};
 
 /// The result of `tools/list`.
 #[derive(Serialize)]
@@ -36,6 +36,8 @@ pub(super) struct ListedTool<'a> {
     annotations: ToolAnnotations<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     icons: &'a [Icon],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution: Option<ToolExecution>,
 }
 
 impl<'a> ListedTool<'a> {
@@ -48,7 +50,22 @@ impl<'a> ListedTool<'a> {
             output_schema: definition.output.as_ref().map(output_schema),
             annotations: ToolAnnotations::from_definition(definition),
             icons: &definition.display.icons,
+            execution: ToolExecution::from_definition(definition),
         }
+    }
+}
+
+/// How the tool may be run; only the protocol of 2025-11-25 has it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolExecution {
+    task_support: TaskSupport,
+}
+
+impl ToolExecution {
+    fn from_definition(definition: &Definition) -> Option<Self> {
+        let task_support = definition.task_support;
+        (task_support != TaskSupport::Forbidden).then_some(Self { task_support })
     }
 }
 

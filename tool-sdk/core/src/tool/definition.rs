@@ -86,6 +86,9 @@ pub struct Definition {
     /// Which calls may run at the same time, if that does not follow from the risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Parallel>,
+    /// Whether MCP clients may run its calls as tasks.
+    #[serde(default, skip_serializing_if = "TaskSupport::is_forbidden")]
+    pub task_support: TaskSupport,
     /// Other facts about the tool.
     #[serde(default)]
     pub flags: Flags,
@@ -130,6 +133,28 @@ pub enum Parallel {
     Exclusive,
     /// Calls with a different value of this argument.
     By(Cow<'static, str>),
+}
+
+/// Whether MCP clients may run the calls of a tool as tasks: the call runs on while its client
+/// disconnects, and the client collects the result later. Other callers wait for the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
+pub enum TaskSupport {
+    /// Every client waits for the result.
+    #[default]
+    Forbidden,
+    /// A client may run a call as a task or wait for the result.
+    Optional,
+    /// Clients that do not support tasks cannot call the tool.
+    Required,
+}
+
+impl TaskSupport {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_forbidden(&self) -> bool {
+        *self == Self::Forbidden
+    }
 }
 
 /// Facts about a tool.
@@ -218,6 +243,7 @@ impl Definition {
             max_output: None,
             truncate: None,
             parallel: None,
+            task_support: TaskSupport::default(),
             flags: Flags::default(),
             examples: Vec::new(),
             revision: None,
@@ -244,6 +270,13 @@ impl Definition {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets whether MCP clients may run its calls as tasks.
+    #[must_use]
+    pub fn task_support(mut self, task_support: TaskSupport) -> Self {
+        self.task_support = task_support;
         self
     }
 

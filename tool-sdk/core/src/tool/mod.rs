@@ -32,7 +32,7 @@ pub use self::args::check_unambiguous;
 pub use self::args::closest_name;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
 pub use self::definition::{
-    Definition, Flags, Parallel, Refinement, SourceLocation, ToolSource, Truncate,
+    Definition, Flags, Parallel, Refinement, SourceLocation, TaskSupport, ToolSource, Truncate,
 };
 pub use self::display::{Icon, ToolDisplay};
 pub use self::dynamic::DynamicTool;

@@ -8,7 +8,7 @@ use crate::context::{RequiredService, Session};
 use crate::risk::{Risk, RiskClass};
 use crate::schema::SchemaFn;
 use crate::tool::param::{ParamType, StructType};
-use crate::tool::{Flags, Parallel, Refinement, SourceLocation, Truncate};
+use crate::tool::{Flags, Parallel, Refinement, SourceLocation, TaskSupport, Truncate};
 
 /// Everything that the attribute declares, as constants.
 ///
@@ -59,6 +59,7 @@ pub struct ToolOptions {
     pub max_output: Option<usize>,
     pub truncate: Option<Truncate>,
     pub parallel: Option<ParallelSpec>,
+    pub task_support: TaskSupport,
     pub flags: Flags,
     pub examples: &'static [&'static str],
     pub init: Option<fn(&Session) -> Refinement>,
@@ -87,6 +88,7 @@ impl ToolOptions {
         max_output: None,
         truncate: None,
         parallel: None,
+        task_support: TaskSupport::Forbidden,
         flags: Flags { requires_auth: false, hidden: false, experimental: false, streaming: false },
         examples: &[],
         init: None,

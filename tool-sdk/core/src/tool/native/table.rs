@@ -154,6 +154,7 @@ fn build_definition(spec: &ToolSpec) -> Definition {
     definition.max_output = options.max_output;
     definition.truncate = options.truncate;
     definition.parallel = options.parallel.map(Into::into);
+    definition.task_support = options.task_support;
     definition.flags = options.flags;
     definition.examples = options.examples.iter().map(|&example| example.into()).collect();
     definition.source = ToolSource::Native;
