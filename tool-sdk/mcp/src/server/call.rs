@@ -2,22 +2,24 @@
 //! returns the outcome.
 //!
 //! A legacy client is asked while the call runs (`legacy_client`). For a modern client the call is
-//! suspended (`suspended_calls`) and resumed by its next request.
+//! suspended (`suspended_calls`) and resumed by its next request. A call that becomes a task runs on
+//! without its request (`tasks`).
 
 use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{
-    ElicitRequest, ElicitResult, ErrorData, InputRequest, InputRequests, InputRequiredResult,
-    InputResponses, ServerResult,
+    CallToolResult, ElicitRequest, ElicitResult, ErrorData, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses, ServerResult,
 };
 use serde::Deserialize as _;
 use serde_json::Value;
 use tool_sdk_core::internal::LazyCancelToken;
 use tool_sdk_core::{
-    ApprovalReceiver, Call, CallId, Leniency, Outcome, PendingRequest, RawArgs, ToolsetView,
-    approval_channel,
+    ApprovalReceiver, Call, CallId, GrantScope, Leniency, Outcome, PendingRequest, RawArgs,
+    Session, TaskSupport, ToolsetView, approval_channel,
 };
 
 use super::approval_form;
@@ -31,8 +33,10 @@ use super::log_threshold::log_severity;
 use super::message::MessageParams;
 use super::request_context::{CancelOnDrop, RequestContext};
 use super::response::{HandlerResult, outcome_text};
-use super::result::to_call_result;
+use super::result::{ContentSupport, to_call_result};
 use super::suspended_calls::{CallRequest, SuspendedCall};
+use super::tasks::{TaskRun, TaskTrigger, TaskUse};
+use super::ui::UiSupport;
 
 /// The key of the approval question among the input requests.
 const APPROVAL_KEY: &str = "approval";
@@ -54,13 +58,20 @@ pub(super) async fn call_tool(
     // keys.
     let arguments = params.take("arguments").map_or_else(|| "{}".to_owned(), String::from);
     let handler = CallHandler { connection, cx };
-    match cx.era() {
-        ProtocolEra::Legacy => handler.call(name, arguments).await,
-        ProtocolEra::Modern => {
+    let task_use = connection.task_use(&name, &params, cx)?;
+    match (cx.era(), task_use) {
+        (ProtocolEra::Legacy, TaskUse::AtOnce { ttl }) => {
+            Box::pin(handler.call_as_task(name, arguments, ttl)).await
+        }
+        (ProtocolEra::Legacy, _) => handler.call(name, arguments).await,
+        (ProtocolEra::Modern, task_use) => {
             let request = CallRequest::new(name, &arguments, connection.principal.as_deref());
             let answers = params.member("inputResponses")?.unwrap_or_default();
             match params.member::<String>("requestState")? {
-                None => Box::pin(handler.call_suspendable(request, arguments, answers)).await,
+                None => {
+                    let call = handler.call_suspendable(request, arguments, answers, task_use);
+                    Box::pin(call).await
+                }
                 Some(handle) => {
                     let suspended = connection.server.suspended_calls.resume(&handle, &request)?;
                     Box::pin(handler.resume_call(request, suspended, &answers)).await
@@ -92,7 +103,7 @@ impl CallHandler<'_> {
             ProtocolEra::Modern => self.cx.meta.log_level().map(log_severity),
         };
         let token = self.cx.meta.get_progress_token();
-        let target = NotificationTarget { sink: self.cx.sink.clone(), token, level };
+        let target = NotificationTarget { sink: self.cx.sink.clone(), token, level, task: None };
         EventRelay::subscribe(&self.connection.server.pipeline, call, target)
     }
 
@@ -122,8 +133,8 @@ impl CallHandler<'_> {
         request: CallRequest,
         arguments: String,
         mut answers: InputResponses,
+        task_use: TaskUse,
     ) -> HandlerResult {
-        let pipeline = self.connection.server.pipeline.clone();
         let input = self.cx.client.input;
         if let Some(request) = self.connection.missing_roots(input, &mut answers) {
             // Nothing has run, so the client repeats the call as it is.
@@ -131,9 +142,45 @@ impl CallHandler<'_> {
             let result = ServerResult::InputRequiredResult(result);
             return self.connection.result(ProtocolEra::Modern, result);
         }
+        let session = self.connection.request_session(self.cx);
+        let support = match task_use {
+            TaskUse::OnceStarted(support) => Some(support),
+            TaskUse::Never | TaskUse::AtOnce { .. } => None,
+        };
+        let running = self.begin_call(session, &request.name, arguments, (answers, support));
+        self.wait_for_outcome(request, running).await
+    }
+
+    /// Runs a call of a client of 2025-11-25 as a task. The client is asked by its request for the result.
+    async fn call_as_task(
+        &self,
+        tool: String,
+        arguments: String,
+        ttl: Option<Duration>,
+    ) -> HandlerResult {
+        self.connection.wait_for_roots().await;
+        // The task goes on when the session of its client ends.
+        let cancel = self.connection.server.session.cancel_token().child_token();
+        let session = self.connection.request_session(self.cx).with_cancel(cancel);
+        let input = (InputResponses::new(), Some(TaskSupport::Required));
+        let call = self.begin_call(session, &tool, arguments, input);
+        let run = TaskRun { call, awaited: None, tool, support: ResultSupport::new(self.cx) };
+        self.connection.create_task(run, ttl, self.cx).unwrap_or_else(|(error, _)| Err(error))
+    }
+
+    /// Returns a call that can be suspended, and becomes a task as `support` says.
+    fn begin_call(
+        &self,
+        session: Session,
+        tool: &str,
+        arguments: String,
+        (answers, support): (InputResponses, Option<TaskSupport>),
+    ) -> SuspendableCall {
+        let pipeline = self.connection.server.pipeline.clone();
+        let input = self.cx.client.input;
         let (approver, approvals) = approval_channel();
         let (inquiries, questions) = question_channel(input, answers);
-        let session = self.connection.apply_roots(self.connection.request_session(self.cx));
+        let session = self.connection.apply_roots(session);
         let mut session = session.with_inquiry_handler(Arc::new(inquiries));
         if self.connection.can_ask(input) {
             session = session.with_approver(approver);
@@ -141,9 +188,11 @@ impl CallHandler<'_> {
         let session = self.connection.attach_fallback_approver(session);
         let view = pipeline.toolset().view_for(&session);
         let (id, cancel) = (CallId::generate(), LazyCancelToken::default());
-        let mut call = Call::new(request.name.clone(), client_args(arguments));
+        let trigger =
+            support.map(|support| TaskTrigger::new(pipeline.subscribe_to_call(&id), support));
+        let mut call = Call::new(tool.to_owned(), client_args(arguments));
         (call.id, call.cancel) = (Some(id.clone()), Some(cancel.clone()));
-        let running = SuspendableCall {
+        SuspendableCall {
             outcome: Box::pin(async move { Some(pipeline.call(&session, call).await) }),
             cancel_on_drop: CancelOnDrop::new(cancel.clone()),
             id,
@@ -151,8 +200,8 @@ impl CallHandler<'_> {
             cancel,
             approvals,
             questions,
-        };
-        self.wait_for_outcome(request, running).await
+            trigger,
+        }
     }
 
     /// Resumes a suspended call if the client has answered.
@@ -195,20 +244,38 @@ impl CallHandler<'_> {
         };
         let outcome = match step? {
             CallStep::NeedsInput(awaited) => return self.suspend_call(request, running, awaited),
+            CallStep::BecomesTask(awaited) => {
+                return Box::pin(self.continue_as_task(request, running, awaited)).await;
+            }
             CallStep::Finished(outcome) => outcome,
         };
         running.cancel_on_drop.disarm();
-        if let Err(failed) = &outcome.result
-            && let Some(kind) = running.questions.missing_capability(failed)
-        {
-            return Err(missing_capability_error(kind));
-        }
-        let Some(definition) = running.view.definition(&request.name) else {
-            return Err(unknown_tool(&outcome));
-        };
-        let support = (ProtocolEra::Modern, self.cx.content_support());
-        let result = to_call_result(outcome, definition, support, self.cx.client.ui);
+        let result = running.to_result(outcome, &request.name, ResultSupport::new(self.cx))?;
         self.connection.result(ProtocolEra::Modern, ServerResult::CallToolResult(result))
+    }
+
+    /// Makes a running call a task. A client that has too many tasks waits for the result instead, if it
+    /// may.
+    async fn continue_as_task(
+        &self,
+        request: CallRequest,
+        running: SuspendableCall,
+        awaited: Option<AwaitedInput>,
+    ) -> HandlerResult {
+        let is_required = running.trigger.as_ref().is_some_and(TaskTrigger::is_required);
+        let (tool, support) = (request.name.clone(), ResultSupport::new(self.cx));
+        let run = TaskRun { call: running, awaited, tool, support };
+        let (error, run) = match self.connection.create_task(run, None, self.cx) {
+            Ok(created) => return created,
+            Err(refused) => refused,
+        };
+        let TaskRun { mut call, awaited, .. } = run;
+        call.trigger = None;
+        match awaited {
+            _ if is_required => Err(error),
+            Some(awaited) => self.suspend_call(request, call, awaited),
+            None => self.wait_for_outcome(request, call).await,
+        }
     }
 
     /// Suspends the call and returns the questions to the client.
@@ -219,7 +286,9 @@ impl CallHandler<'_> {
         awaited: AwaitedInput,
     ) -> HandlerResult {
         let questions = match &awaited {
-            AwaitedInput::Approval(pending) => self.approval_request(pending)?,
+            AwaitedInput::Approval(pending) => {
+                approval_request(pending, self.connection.approval_scope())?
+            }
             AwaitedInput::Questions(questions) => questions.to_input_requests()?,
         };
         let suspended = SuspendedCall { running: running.spawn(), awaited };
@@ -227,13 +296,31 @@ impl CallHandler<'_> {
         let result = InputRequiredResult::new(Some(questions), Some(handle));
         self.connection.result(ProtocolEra::Modern, ServerResult::InputRequiredResult(result))
     }
+}
 
-    fn approval_request(&self, pending: &PendingRequest) -> Result<InputRequests, ErrorData> {
-        let scope = self.connection.approval_scope();
-        let form = approval_form::build_approval_form(pending.request(), scope)?;
-        let question = InputRequest::Elicitation(ElicitRequest::new(form));
-        Ok([(APPROVAL_KEY.to_owned(), question)].into())
+/// Which form a result has.
+#[derive(Clone, Copy)]
+pub(super) struct ResultSupport {
+    era: ProtocolEra,
+    blocks: ContentSupport,
+    ui: UiSupport,
+}
+
+impl ResultSupport {
+    /// Returns the form for the client of this request.
+    fn new(cx: &RequestContext) -> Self {
+        Self { era: cx.era(), blocks: cx.content_support(), ui: cx.client.ui }
     }
+}
+
+/// Returns the form for an approval as a question to the client.
+pub(super) fn approval_request(
+    pending: &PendingRequest,
+    scope: GrantScope,
+) -> Result<InputRequests, ErrorData> {
+    let form = approval_form::build_approval_form(pending.request(), scope)?;
+    let question = InputRequest::Elicitation(ElicitRequest::new(form));
+    Ok([(APPROVAL_KEY.to_owned(), question)].into())
 }
 
 /// An unknown tool is a protocol error and not a failed call.
@@ -242,25 +329,29 @@ fn unknown_tool(outcome: &Outcome) -> ErrorData {
 }
 
 /// Returns the client's answer to the approval question, if there is one.
-fn approval_answer(answers: &InputResponses) -> Option<ElicitResult> {
+pub(super) fn approval_answer(answers: &InputResponses) -> Option<ElicitResult> {
     ElicitResult::deserialize(answers.get(APPROVAL_KEY)?).ok()
 }
 
 /// A running call that may span several requests.
 pub(super) struct SuspendableCall {
-    id: CallId,
+    pub(super) id: CallId,
     /// The tools as they were when the call came.
-    view: Arc<ToolsetView>,
-    outcome: Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>,
-    cancel: LazyCancelToken,
-    cancel_on_drop: CancelOnDrop,
-    approvals: ApprovalReceiver,
-    questions: QuestionReceiver,
+    pub(super) view: Arc<ToolsetView>,
+    pub(super) outcome: Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>,
+    pub(super) cancel: LazyCancelToken,
+    pub(super) cancel_on_drop: CancelOnDrop,
+    pub(super) approvals: ApprovalReceiver,
+    pub(super) questions: QuestionReceiver,
+    /// When it becomes a task; `None` for a call whose client waits for the result.
+    pub(super) trigger: Option<TaskTrigger>,
 }
 
 /// What the call did.
 enum CallStep {
     NeedsInput(AwaitedInput),
+    /// Its tool runs, and needs input or takes a moment.
+    BecomesTask(Option<AwaitedInput>),
     Finished(Outcome),
 }
 
@@ -270,11 +361,13 @@ impl SuspendableCall {
     async fn next_step(&mut self, request: &LazyCancelToken) -> Result<CallStep, ErrorData> {
         let outcome = tokio::select! {
             biased;
+            // First, because it notes whether the tool runs.
+            () = wait_for_trigger(&mut self.trigger) => return Ok(CallStep::BecomesTask(None)),
             Some(pending) = self.approvals.recv() => {
-                return Ok(CallStep::NeedsInput(AwaitedInput::Approval(pending)));
+                return Ok(self.needs_input(AwaitedInput::Approval(pending)));
             }
             Some(questions) = self.questions.recv() => {
-                return Ok(CallStep::NeedsInput(AwaitedInput::Questions(questions)));
+                return Ok(self.needs_input(AwaitedInput::Questions(questions)));
             }
             outcome = &mut self.outcome => outcome,
             () = request.token().cancelled() => {
@@ -287,10 +380,51 @@ impl SuspendableCall {
             .ok_or_else(|| ErrorData::internal_error("the call ended without a result", None))
     }
 
+    /// Returns the step for input: what a running tool asks is asked by its task.
+    fn needs_input(&self, awaited: AwaitedInput) -> CallStep {
+        match self.trigger.as_ref().is_some_and(TaskTrigger::has_started) {
+            true => CallStep::BecomesTask(Some(awaited)),
+            false => CallStep::NeedsInput(awaited),
+        }
+    }
+
+    /// Returns the result of the request for the outcome of the call. A modern client that lacks a
+    /// capability gets an error of the protocol.
+    pub(super) fn to_result(
+        &self,
+        outcome: Outcome,
+        tool: &str,
+        support: ResultSupport,
+    ) -> Result<CallToolResult, ErrorData> {
+        if support.era == ProtocolEra::Modern
+            && let Err(failed) = &outcome.result
+            && let Some(kind) = self.questions.missing_capability(failed)
+        {
+            return Err(missing_capability_error(kind));
+        }
+        let Some(definition) = self.view.definition(tool) else {
+            return Err(unknown_tool(&outcome));
+        };
+        let mut result =
+            to_call_result(outcome, definition, (support.era, support.blocks), support.ui);
+        if support.era == ProtocolEra::Legacy {
+            // Legacy clients do not know it.
+            result.result_type = None;
+        }
+        Ok(result)
+    }
+
     /// Lets the call run on between two requests: approvals and questions have time limits.
     fn spawn(self) -> Self {
         let running = tokio::spawn(self.outcome);
         Self { outcome: Box::pin(async move { running.await.ok().flatten() }), ..self }
+    }
+}
+
+async fn wait_for_trigger(trigger: &mut Option<TaskTrigger>) {
+    match trigger {
+        Some(trigger) => trigger.wait().await,
+        None => std::future::pending().await,
     }
 }
 

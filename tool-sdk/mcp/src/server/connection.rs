@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ErrorData, Implementation,
     InitializeRequestParams, InitializeResult, JsonObject, PromptsCapability, ProtocolVersion,
-    ResourcesCapability, ServerCapabilities, ServerConfig, ToolsCapability,
+    ResourcesCapability, ServerCapabilities, ServerConfig, TASKS_EXTENSION_ID, ToolsCapability,
 };
 use serde::Deserialize as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -134,8 +134,15 @@ impl Connection {
         self.disconnect();
         self.closed.cancel();
         self.in_flight.cancel_all();
-        if self.transport == ClientTransport::HttpSession {
-            self.session.cancel_token().cancel();
+        match self.transport {
+            ClientTransport::HttpSession => self.session.cancel_token().cancel(),
+            // No other connection can collect their results.
+            ClientTransport::Stdio => {
+                for era in [ProtocolEra::Legacy, ProtocolEra::Modern] {
+                    self.server.tasks.cancel_all(&self.task_owner(era));
+                }
+            }
+            ClientTransport::Stateless => {}
         }
     }
 
@@ -219,7 +226,7 @@ impl Connection {
         let version = negotiate_version(&params.protocol_version);
         let client =
             ClientProfile::new(params.client_info.name, Some(&params.capabilities), user_agent);
-        let mut result = self.server_config(client.ui);
+        let mut result = self.server_config(ProtocolEra::Legacy, client.ui);
         result.protocol_version = version.clone();
         let session = with_client_name(self.session.clone(), &client.name);
         let session = self.attach_client(session, client.input, self.sink.clone());
@@ -368,15 +375,19 @@ impl Connection {
         info
     }
 
-    pub(super) fn server_config(&self, ui: UiSupport) -> ServerConfig {
-        let mut config = ServerConfig::new(self.server_capabilities(ui));
+    pub(super) fn server_config(&self, era: ProtocolEra, ui: UiSupport) -> ServerConfig {
+        let mut config = ServerConfig::new(self.server_capabilities(era, ui));
         config.server_info = self.full_server_info();
         config.instructions = self.server.instructions.clone();
         config
     }
 
     /// Returns the announced capabilities, which are only those that the host provides.
-    pub(super) fn server_capabilities(&self, ui: UiSupport) -> ServerCapabilities {
+    pub(super) fn server_capabilities(
+        &self,
+        era: ProtocolEra,
+        ui: UiSupport,
+    ) -> ServerCapabilities {
         let mut tools = ToolsCapability::default();
         tools.list_changed = Some(true);
         let mut can = ServerCapabilities::default();
@@ -399,6 +410,10 @@ impl Connection {
         }
         if resources.is_some() || prompts.is_some() {
             can.completions = Some(JsonObject::default());
+        }
+        if era == ProtocolEra::Modern && self.has_task_tools() {
+            let extensions = can.extensions.get_or_insert_default();
+            extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::default());
         }
         can
     }

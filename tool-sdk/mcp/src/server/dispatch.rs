@@ -29,6 +29,7 @@ use super::message::{ClientRequest, MessageParams};
 use super::message_sink::MessageSink;
 use super::request_context::{CancelOnDrop, RequestContext};
 use super::response::{HandlerResult, JsonRpcResponse, ResultText, result_text};
+use super::tasks::legacy_capability;
 
 /// The methods that 2026-07-28 removed.
 const REMOVED_METHODS: &[&str] =
@@ -79,7 +80,13 @@ impl Connection {
         let result = match &*request.method {
             "initialize" => {
                 let result = self.initialize(&request.params, user_agent)?;
-                self.result(ProtocolEra::Legacy, ServerResult::InitializeResult(result))
+                let mut result = json!(result);
+                if result["protocolVersion"] == ProtocolVersion::V_2025_11_25.as_str()
+                    && self.has_task_tools()
+                {
+                    result["capabilities"]["tasks"] = legacy_capability();
+                }
+                Ok(ResultText::Owned(result.to_string().into_bytes()))
             }
             // Clients may ping before they begin the connection.
             "ping" if !self.has_handshake() => Ok(empty_result()),
@@ -108,6 +115,9 @@ impl Connection {
             "tools/list" => return Some(self.list_tools(params, cx)),
             "resources/subscribe" => self.subscribe(params),
             "resources/unsubscribe" => self.unsubscribe(params),
+            task_method if task_method.starts_with("tasks/") => {
+                return self.answer_task_request(method, params, cx);
+            }
             "tools/call"
             | "prompts/list"
             | "prompts/get"
@@ -180,6 +190,7 @@ impl Connection {
         cx: &RequestContext,
     ) -> HandlerResult {
         let result = match method {
+            "tasks/result" => return self.task_result(params, cx).await,
             "prompts/get" => self.get_prompt(params, cx).await?,
             "resources/read" => self.read_resource(params, cx).await?,
             "subscriptions/listen" => self.listen(params, cx).await?,
@@ -198,7 +209,10 @@ impl Connection {
 
     fn discover(&self, cx: &RequestContext) -> ServerResult {
         let versions = ProtocolVersion::KNOWN_VERSIONS.to_vec();
-        let result = DiscoverResult::from_server_info(versions, self.server_config(cx.client.ui));
+        let result = DiscoverResult::from_server_info(
+            versions,
+            self.server_config(ProtocolEra::Modern, cx.client.ui),
+        );
         ServerResult::DiscoverResult(result.with_ttl_ms(LIST_TTL_MS))
     }
 

@@ -12,7 +12,7 @@ use std::pin::pin;
 
 use futures_util::FutureExt as _;
 use rmcp::model::{
-    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam,
+    GetMeta as _, LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam,
     ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification,
 };
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ use tool_sdk_core::{CallId, EventKind, Pipeline, Subscription, ToolEvent};
 
 use super::log_threshold::log_severity;
 use super::message_sink::MessageSink;
+use super::tasks::RELATED_TASK_KEY;
 
 /// The receiver of notifications, and which ones it wants.
 pub(super) struct NotificationTarget {
@@ -29,6 +30,19 @@ pub(super) struct NotificationTarget {
     pub(super) token: Option<ProgressToken>,
     /// The lowest log level that is sent.
     pub(super) level: Option<u8>,
+    /// The task of 2025-11-25 that the call runs as.
+    pub(super) task: Option<String>,
+}
+
+impl NotificationTarget {
+    /// Sends a notification, which names the task. Send errors are ignored: the client disconnected.
+    async fn notify(&self, mut notification: ServerNotification) {
+        if let Some(task) = &self.task {
+            let meta = notification.get_meta_mut();
+            meta.insert(RELATED_TASK_KEY.to_owned(), json!({ "taskId": task }));
+        }
+        let _ = self.sink.notify(notification).await;
+    }
 }
 
 /// The events of one call on their way to the client.
@@ -99,7 +113,7 @@ struct Notifier {
 }
 
 impl Notifier {
-    /// Sends one event. Send errors are ignored: the client disconnected.
+    /// Sends one event.
     async fn notify_event(&mut self, event: ToolEvent) {
         let level = log_level(&event.kind);
         let data = match event.kind {
@@ -138,7 +152,7 @@ impl Notifier {
         progress.total = self.total.map(|total| total as f64).filter(|total| done <= *total);
         progress.message = Some(message).filter(|message| !message.is_empty());
         let progress = ProgressNotification::new(progress);
-        let _ = self.target.sink.notify(ServerNotification::ProgressNotification(progress)).await;
+        self.target.notify(ServerNotification::ProgressNotification(progress)).await;
     }
 
     async fn send_log(&self, level: LoggingLevel, tool: &str, data: Value) {
@@ -146,7 +160,7 @@ impl Notifier {
             let message = LoggingMessageNotificationParam::new(level, data).with_logger(tool);
             let message = LoggingMessageNotification::new(message);
             let message = ServerNotification::LoggingMessageNotification(message);
-            let _ = self.target.sink.notify(message).await;
+            self.target.notify(message).await;
         }
     }
 }

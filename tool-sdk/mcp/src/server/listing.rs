@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{CacheScope, ErrorData, ListToolsResult, Tool};
 use serde::Deserialize as _;
-use tool_sdk_core::{Definition, ToolName, ToolsetView, provider};
+use serde_json::json;
+use tool_sdk_core::{Definition, TaskSupport, ToolName, ToolsetView, provider};
 
 use super::ui::UiSupport;
 
@@ -143,7 +144,7 @@ impl ToolListing {
         let mut page = self.list_page(view, (ProtocolEra::Legacy, ui), cursor).ok()?;
         // Legacy clients do not know this field.
         page.result_type = None;
-        let text: Arc<str> = serde_json::to_string(&page).ok()?.into();
+        let text: Arc<str> = with_task_support(&page, view)?.into();
         kept.insert((ui, start), (Arc::clone(view), Arc::clone(&text)));
         Some(text)
     }
@@ -179,6 +180,18 @@ fn page_start(tools: &[Tool], cursor: Option<&str>) -> Result<usize, ErrorData> 
         ErrorData::invalid_params("`cursor` is invalid; use `nextCursor` of the page before", None)
     })?;
     Ok(tools.partition_point(|tool| *tool.name <= *last))
+}
+
+/// Returns a page as JSON for legacy clients, with what the protocol type of the tools lacks.
+fn with_task_support(page: &ListToolsResult, view: &ToolsetView) -> Option<String> {
+    let mut page = serde_json::to_value(page).ok()?;
+    for tool in page["tools"].as_array_mut()? {
+        let support = view.definition(tool["name"].as_str()?)?.task_support;
+        if support != TaskSupport::Forbidden {
+            tool["execution"] = json!({ "taskSupport": support });
+        }
+    }
+    Some(page.to_string())
 }
 
 /// Estimates the size of a tool in JSON.

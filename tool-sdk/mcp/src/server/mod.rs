@@ -5,7 +5,8 @@
 //!                                            ├▶ listing · ui · resource_adapter   answered at once
 //!                                            └▶ call ─▶ pipeline ─▶ result        may wait
 //!                                                 ├▶ event_relay                  progress and logs
-//!                                                 └▶ legacy_client · suspended_calls   questions
+//!                                                 ├▶ legacy_client · suspended_calls   questions
+//!                                                 └▶ tasks                        collected later
 //! response ─▶ message_sink ─▶ stdio · http
 //! ```
 
@@ -35,6 +36,7 @@ mod result;
 mod stdio;
 mod subscriptions;
 mod suspended_calls;
+mod tasks;
 mod tool_list_changes;
 mod ui;
 
@@ -58,6 +60,7 @@ pub use self::resources::{
 };
 pub use self::stdio::open_streams;
 use self::suspended_calls::SuspendedCalls;
+use self::tasks::TaskStore;
 use self::ui::UiPage;
 pub use self::ui::{chatgpt_result_meta, is_chatgpt};
 
@@ -106,6 +109,7 @@ pub struct Server {
     stream_polling: Option<Duration>,
     listing: Arc<ToolListing>,
     suspended_calls: Arc<SuspendedCalls>,
+    tasks: Arc<TaskStore>,
     /// Warns once about services that the tools need and the host has not provided.
     setup_check: Arc<Once>,
     shutdown: CancellationToken,
@@ -145,6 +149,7 @@ impl Server {
             stream_polling: None,
             listing: Arc::default(),
             suspended_calls: Arc::default(),
+            tasks: Arc::default(),
             setup_check: Arc::new(Once::new()),
             shutdown: CancellationToken::new(),
         }

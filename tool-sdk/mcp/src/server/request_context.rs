@@ -41,6 +41,8 @@ pub(super) struct ClientProfile {
     pub(super) input: InputCapabilities,
     /// Which UI pages it shows.
     pub(super) ui: UiSupport,
+    /// Whether it supports the tasks extension, which modern clients declare.
+    pub(super) tasks: bool,
 }
 
 impl ClientProfile {
@@ -56,7 +58,8 @@ impl ClientProfile {
                 UiSupport::detect(user_agent.unwrap_or_default(), capabilities)
             }
         };
-        Self { name, input: InputCapabilities::from_client(capabilities), ui }
+        let tasks = capabilities.is_some_and(ClientCapabilities::supports_tasks);
+        Self { name, input: InputCapabilities::from_client(capabilities), ui, tasks }
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::connection::Connection;
+use super::listing::ProtocolEra;
 use super::message::MessageParams;
 use super::request_context::RequestContext;
 use super::resource_adapter::{ResourceSubscriptions, WatchedResource};
@@ -91,7 +92,7 @@ impl Connection {
                 uris.truncate(ResourceSubscriptions::MAX_SUBSCRIPTIONS);
             }
         }
-        let capabilities = self.server_capabilities(cx.client.ui);
+        let capabilities = self.server_capabilities(ProtocolEra::Modern, cx.client.ui);
         wanted.intersection(&accepted).intersection(&wanted.supported_by(&capabilities))
     }
 

@@ -62,14 +62,7 @@ impl<W> SuspendedCalls<W> {
 
     /// Suspends a call and returns its handle.
     pub(super) fn suspend(&self, request: CallRequest, waiting: W) -> Result<String, ErrorData> {
-        let mut bits = [0; 16];
-        getrandom::fill(&mut bits).map_err(|_| {
-            ErrorData::internal_error(
-                "cannot create a handle for the suspended call: no random numbers available",
-                None,
-            )
-        })?;
-        let handle = format!("{:032x}", u128::from_be_bytes(bits));
+        let handle = random_handle()?;
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_the_same = |kept: &SuspendedEntry<W>| kept.request.principal == request.principal;
         if calls.iter().filter(|kept| of_the_same(kept)).count() >= Self::MAX_PER_PRINCIPAL
@@ -97,6 +90,16 @@ impl<W> SuspendedCalls<W> {
             }
         }
     }
+}
+
+/// Returns 128 random bits, which no other client can guess.
+pub(super) fn random_handle() -> Result<String, ErrorData> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|_| {
+        let words = "cannot create a handle for the call: no random numbers available";
+        ErrorData::internal_error(words, None)
+    })?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bits)))
 }
 
 #[cfg(test)]

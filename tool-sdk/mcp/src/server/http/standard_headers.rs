@@ -40,6 +40,7 @@ pub(super) fn check_headers<'s>(
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
             params.member::<String>("uri")
         }
+        "tasks/get" | "tasks/update" | "tasks/cancel" => params.member::<String>("taskId"),
         _ => return Ok(()),
     };
     // The handler refuses a message without a valid name.

@@ -11,7 +11,9 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tool_sdk_core::{Inquiry, InquiryFuture, InquiryHandler, InquiryKind, ToolError};
 
-use super::{InputCapabilities, collect_answers, to_input_requests, unsupported_error};
+use super::{
+    InputCapabilities, collect_answers, is_valid_answer, to_input_requests, unsupported_error,
+};
 
 /// The session's side: receives the questions of the tool.
 pub(crate) struct PendingInputs {
@@ -93,6 +95,17 @@ impl PendingQuestions {
     /// Returns the questions as protocol requests.
     pub(crate) fn to_input_requests(&self) -> Result<InputRequests, ErrorData> {
         to_input_requests(&self.inquiries)
+    }
+
+    /// Returns true if the tool no longer waits for answers.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.answered.is_closed()
+    }
+
+    /// Returns true if this answers the question of this name.
+    pub(crate) fn accepts(&self, name: &str, answer: &Value) -> bool {
+        let mut asked = self.inquiries.iter().filter(|(known, _)| known == name);
+        asked.any(|(_, inquiry)| is_valid_answer(inquiry, answer))
     }
 
     /// Delivers the answers to the tool if all of them are given. Returns itself otherwise.

@@ -1,0 +1,111 @@
+//! Calls that run as tasks: the client gets an id at once, and collects the result later, also after it
+//! has connected again.
+//!
+//! ```text
+//! call ─▶ SuspendableCall ─▶ task_run ─▶ Task ◀─ task_requests ◀─ tasks/get, result, update, cancel, list
+//! ```
+//!
+//! A client of 2025-11-25 asks for a task in the call. For a modern client the server decides: a call
+//! becomes a task once its tool runs and takes a moment, so that whatever is asked before the tool runs
+//! is asked by the result of the call itself.
+//!
+//! **Invariant:** a task is a call of the pipeline like any other; only its result is collected later. It
+//! belongs to the principal that made the call, and for two streams to the connection.
+
+mod task;
+mod task_input;
+mod task_requests;
+mod task_run;
+mod task_trigger;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::ErrorData;
+
+pub(super) use self::task::{Task, TaskOwner};
+pub(super) use self::task_requests::{TaskUse, legacy_capability};
+pub(super) use self::task_run::TaskRun;
+pub(super) use self::task_trigger::TaskTrigger;
+
+/// How many tasks a principal may have, running and ended ones.
+const MAX_TASKS: usize = 64;
+/// The maximum size of a result that is kept, and of all results of a principal, in bytes of JSON.
+const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
+const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
+/// How long a task is kept from its creation on, and at most.
+const DEFAULT_TTL: Duration = Duration::from_secs(60 * 60);
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a result is kept at least, if the call takes as long as it may.
+const MIN_RESULT_TTL: Duration = Duration::from_secs(5 * 60);
+/// How often a client should ask for the state of a task.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The key of `_meta` by which messages to clients of 2025-11-25 name their task.
+pub(super) const RELATED_TASK_KEY: &str = "io.modelcontextprotocol/related-task";
+
+/// The tasks of a server, by id.
+#[derive(Default)]
+pub(super) struct TaskStore(Mutex<HashMap<String, Arc<Task>>>);
+
+impl TaskStore {
+    /// Adds a task. Fails if its owner has too many.
+    fn insert(&self, task: &Arc<Task>) -> Result<(), ErrorData> {
+        let mut tasks = self.lock_tasks();
+        if tasks.values().filter(|known| known.owner == task.owner).count() >= MAX_TASKS {
+            let words = format!(
+                "you have {MAX_TASKS} tasks, which is as many as are kept; wait until some expire"
+            );
+            return Err(ErrorData::invalid_request(words, None));
+        }
+        tasks.insert(task.id.clone(), Arc::clone(task));
+        Ok(())
+    }
+
+    /// Returns a task of this owner.
+    fn find(&self, id: &str, owner: &TaskOwner) -> Result<Arc<Task>, ErrorData> {
+        let tasks = self.lock_tasks();
+        tasks.get(id).filter(|task| task.owner == *owner).cloned().ok_or_else(|| {
+            ErrorData::invalid_params("`taskId` names no task; it may have expired", None)
+        })
+    }
+
+    /// Returns the tasks of this owner, oldest first.
+    fn list(&self, owner: &TaskOwner) -> Vec<Arc<Task>> {
+        let tasks = self.lock_tasks();
+        let mut own: Vec<_> = tasks.values().filter(|task| task.owner == *owner).cloned().collect();
+        drop(tasks);
+        own.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        own
+    }
+
+    /// Cancels the tasks of an owner that cannot come back.
+    pub(super) fn cancel_all(&self, owner: &TaskOwner) {
+        self.list(owner).iter().for_each(|task| task.cancel());
+    }
+
+    fn remove(&self, id: &str) {
+        self.lock_tasks().remove(id);
+    }
+
+    /// Returns true if a result of this size may be kept for the owner.
+    fn has_room(&self, owner: &TaskOwner, size: usize) -> bool {
+        let kept: usize = self.list(owner).iter().map(|task| task.result_bytes()).sum();
+        size <= MAX_RESULT_BYTES && kept + size <= MAX_KEPT_BYTES
+    }
+
+    fn lock_tasks(&self) -> MutexGuard<'_, HashMap<String, Arc<Task>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns how long the task of a call is kept: as long as the client wants, but not less than the call
+/// may take.
+fn task_ttl(wanted: Option<Duration>, call_limit: Option<Duration>) -> Duration {
+    let least = call_limit.unwrap_or_default().saturating_add(MIN_RESULT_TTL);
+    wanted.unwrap_or(DEFAULT_TTL).max(least).min(MAX_TTL)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! The state of one task.
+//!
+//! **Invariant:** a task that has ended never changes again.
+
+use std::time::{Duration, SystemTime};
+
+use rmcp::model::{ErrorData, InputRequests, InputResponses, TaskStatus};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tool_sdk_core::GrantScope;
+use tool_sdk_core::internal::{LazyCancelToken, rfc3339};
+
+use super::POLL_INTERVAL;
+use super::task_input::TaskInput;
+use crate::server::call::AwaitedInput;
+use crate::server::listing::ProtocolEra;
+
+/// The longest status message, in characters.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// Whose a task is. Clients of each era see only tasks of theirs, whose results have their form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TaskOwner {
+    /// The name of the principal; anonymous clients over HTTP are one principal.
+    pub(crate) principal: Option<String>,
+    /// The session of a client at two streams, which ends with its connection.
+    pub(crate) streams: Option<String>,
+    pub(crate) era: ProtocolEra,
+}
+
+/// A call that runs as a task.
+pub(crate) struct Task {
+    pub(crate) id: String,
+    pub(super) owner: TaskOwner,
+    pub(super) created_at: SystemTime,
+    pub(super) ttl: Duration,
+    /// The widest scope of an approval.
+    approval_scope: GrantScope,
+    /// Cancels the call.
+    pub(super) call_cancel: LazyCancelToken,
+    /// Held while a client of 2025-11-25 is asked, so that it is asked once.
+    pub(super) asking: tokio::sync::Mutex<()>,
+    state: watch::Sender<TaskState>,
+}
+
+/// What changes of a task.
+pub(super) struct TaskState {
+    progress: TaskProgress,
+    /// What the tool said last about its progress, or why the task ended.
+    message: Option<String>,
+    updated_at: SystemTime,
+    inputs: Vec<TaskInput>,
+    /// How many inputs the task has waited for.
+    input_count: u32,
+}
+
+enum TaskProgress {
+    Running,
+    /// With the result of the call, or with the error that its request would have had, and the size of
+    /// the result.
+    Ended(Result<Value, ErrorData>, usize),
+    Cancelled,
+}
+
+impl TaskState {
+    pub(super) fn status(&self) -> TaskStatus {
+        match &self.progress {
+            TaskProgress::Running if self.inputs.iter().any(|input| !input.is_settled()) => {
+                TaskStatus::InputRequired
+            }
+            TaskProgress::Running => TaskStatus::Working,
+            TaskProgress::Ended(Ok(_), _) => TaskStatus::Completed,
+            TaskProgress::Ended(Err(_), _) => TaskStatus::Failed,
+            TaskProgress::Cancelled => TaskStatus::Cancelled,
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.progress, TaskProgress::Running)
+    }
+
+    fn end(&mut self, progress: TaskProgress, message: Option<String>) {
+        if self.is_running() {
+            self.progress = progress;
+            self.message = message;
+            self.inputs.clear();
+            self.updated_at = SystemTime::now();
+        }
+    }
+}
+
+impl Task {
+    pub(super) fn new(
+        id: String,
+        owner: TaskOwner,
+        ttl: Duration,
+        approval_scope: GrantScope,
+        call_cancel: LazyCancelToken,
+    ) -> Self {
+        let created_at = SystemTime::now();
+        let state = TaskState {
+            progress: TaskProgress::Running,
+            message: None,
+            updated_at: created_at,
+            inputs: Vec::new(),
+            input_count: 0,
+        };
+        Self {
+            id,
+            owner,
+            created_at,
+            ttl,
+            approval_scope,
+            call_cancel,
+            asking: tokio::sync::Mutex::default(),
+            state: watch::Sender::new(state),
+        }
+    }
+
+    /// Returns a receiver of changes.
+    pub(super) fn watch(&self) -> watch::Receiver<TaskState> {
+        self.state.subscribe()
+    }
+
+    pub(super) fn status(&self) -> TaskStatus {
+        self.state.borrow().status()
+    }
+
+    /// Sets the message that clients show while the task runs.
+    pub(super) fn set_message(&self, message: &str) {
+        let message: String = message.chars().take(MAX_MESSAGE_CHARS).collect();
+        self.state.send_if_modified(|state| {
+            let is_new = state.is_running() && !message.is_empty();
+            if is_new {
+                state.message = Some(message);
+                state.updated_at = SystemTime::now();
+            }
+            is_new
+        });
+    }
+
+    /// Adds input that the call waits for.
+    pub(super) fn add_input(&self, awaited: AwaitedInput) {
+        self.state.send_modify(|state| {
+            if state.is_running() {
+                state.input_count += 1;
+                state.inputs.push(TaskInput::new(state.input_count, awaited));
+                state.updated_at = SystemTime::now();
+            }
+        });
+    }
+
+    /// Returns the questions that are not answered.
+    pub(super) fn open_requests(&self) -> InputRequests {
+        let state = self.state.borrow();
+        let open = state.inputs.iter().filter(|input| !input.is_settled());
+        open.flat_map(|input| input.open_requests(self.approval_scope)).collect()
+    }
+
+    /// Delivers answers; those to no open question are ignored.
+    pub(super) fn accept_answers(&self, answers: &InputResponses) {
+        self.state.send_modify(|state| {
+            let inputs = std::mem::take(&mut state.inputs);
+            let accept = |input: TaskInput| input.accept(answers, self.approval_scope);
+            state.inputs = inputs.into_iter().filter_map(accept).collect();
+            state.updated_at = SystemTime::now();
+        });
+    }
+
+    /// Gives up the input that this question belongs to: the call goes on without an answer.
+    pub(super) fn drop_input(&self, key: &str) {
+        self.state.send_modify(|state| {
+            state.inputs.retain(|input| !input.has_key(key));
+            state.updated_at = SystemTime::now();
+        });
+    }
+
+    /// Cancels the task and its call.
+    pub(super) fn cancel(&self) {
+        let words = "the task was cancelled by request".to_owned();
+        self.state.send_modify(|state| state.end(TaskProgress::Cancelled, Some(words)));
+        self.call_cancel.token().cancel();
+    }
+
+    /// Ends the task with the result of its call.
+    pub(super) fn end(&self, result: Result<Value, ErrorData>, size: usize) {
+        let message = result.as_ref().err().map(|error| error.message.clone().into_owned());
+        self.state.send_modify(|state| state.end(TaskProgress::Ended(result, size), message));
+    }
+
+    /// Returns the size of the result that is kept.
+    pub(super) fn result_bytes(&self) -> usize {
+        match self.state.borrow().progress {
+            TaskProgress::Ended(Ok(_), size) => size,
+            _ => 0,
+        }
+    }
+
+    /// Returns the result of a task that has ended.
+    pub(super) fn result(&self) -> Result<Value, ErrorData> {
+        match &self.state.borrow().progress {
+            TaskProgress::Ended(result, _) => result.clone(),
+            TaskProgress::Cancelled => {
+                Err(ErrorData::internal_error("the task was cancelled by request", None))
+            }
+            TaskProgress::Running => {
+                Err(ErrorData::invalid_request("the task has not ended", None))
+            }
+        }
+    }
+
+    /// Returns the task as the protocol describes it, without what belongs to its status.
+    pub(super) fn to_json(&self) -> Value {
+        let (ttl, interval) = match self.owner.era {
+            ProtocolEra::Legacy => ("ttl", "pollInterval"),
+            ProtocolEra::Modern => ("ttlMs", "pollIntervalMs"),
+        };
+        let state = self.state.borrow();
+        let mut task = json!({
+            "taskId": self.id,
+            "status": state.status(),
+            "createdAt": rfc3339(self.created_at),
+            "lastUpdatedAt": rfc3339(state.updated_at),
+            ttl: to_millis(self.ttl),
+            interval: to_millis(POLL_INTERVAL),
+        });
+        if let Some(message) = &state.message {
+            task["statusMessage"] = message.as_str().into();
+        }
+        task
+    }
+
+    /// Returns the task with its questions, its result or its error.
+    pub(super) fn to_detailed_json(&self) -> Value {
+        let mut task = self.to_json();
+        match &self.state.borrow().progress {
+            TaskProgress::Ended(Ok(result), _) => task["result"] = result.clone(),
+            TaskProgress::Ended(Err(error), _) => task["error"] = json!(error),
+            TaskProgress::Cancelled | TaskProgress::Running => {}
+        }
+        let open = self.open_requests();
+        if !open.is_empty() {
+            task["inputRequests"] = json!(open);
+        }
+        task
+    }
+}
+
+fn to_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
