@@ -395,6 +395,7 @@ impl ServerConnection {
             source,
             not_run,
             needs_authorization,
+            task: _,
             stderr: complaints,
         } = error;
         let need = self.tokens.as_ref().filter(|_| needs_authorization);

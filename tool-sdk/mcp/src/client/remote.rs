@@ -8,11 +8,12 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
+use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
-use tool_sdk_core::{Output, ToolError};
+use tool_sdk_core::{Output, TaskSupport, ToolError};
 
 use super::result::convert_result;
 use super::server_requests::ServerRequestHandler;
@@ -53,6 +54,21 @@ pub trait RemoteConnection: Send + Sync + 'static {
 
     /// Calls a tool. An implementation must not retry: a call is sent at most once.
     fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult>;
+
+    /// Waits for the result of a call that the server runs as a task, after the connection that made the
+    /// call was lost.
+    fn resume_task<'a>(
+        &'a self,
+        call: RemoteCall<'a>,
+        task: &'a str,
+    ) -> RemoteFuture<'a, RemoteResult> {
+        let _ = call;
+        Box::pin(async move {
+            Err(RemoteError::protocol(format_args!(
+                "cannot resume `{task}`: the connection does not support tasks"
+            )))
+        })
+    }
 
     /// Reads a resource.
     fn read_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, Value> {
@@ -233,6 +249,9 @@ pub struct RemoteTool {
     /// What extensions of the protocol add.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
+    /// Whether the server runs its calls as tasks; only those of 2025-11-25 say so.
+    #[serde(skip)]
+    pub task_support: TaskSupport,
 }
 
 impl RemoteTool {
@@ -247,6 +266,7 @@ impl RemoteTool {
             output_schema: None,
             annotations: None,
             meta: None,
+            task_support: TaskSupport::default(),
         }
     }
 
@@ -293,6 +313,8 @@ pub struct RemoteCall<'a> {
     pub request_handler: &'a ServerRequestHandler,
     /// Triggered when the caller stops waiting for the result.
     pub cancel: CancellationToken,
+    /// Whether the server runs the call as a task.
+    pub task_support: TaskSupport,
 }
 
 impl fmt::Debug for RemoteCall<'_> {
@@ -398,6 +420,9 @@ pub struct RemoteError {
     /// Whether the user has to authorize the server first; see
     /// [`ServerManager::authorize`](super::ServerManager::authorize).
     pub needs_authorization: bool,
+    /// The task that the call runs as, if the connection was lost while it ran; see
+    /// [`RemoteConnection::resume_task`].
+    pub task: Option<String>,
     /// The end of the server's standard error, if the server is gone.
     pub stderr: String,
 }
@@ -452,6 +477,7 @@ impl RemoteError {
             source: None,
             not_run: false,
             needs_authorization: false,
+            task: None,
             stderr: String::new(),
         }
     }
@@ -488,6 +514,12 @@ impl RemoteError {
     pub fn needs_authorization(mut self) -> Self {
         self.needs_authorization = true;
         self
+    }
+
+    /// Whether the server says that the request itself is wrong.
+    pub(super) fn is_invalid_params(&self) -> bool {
+        let said = self.source.as_ref().and_then(|source| source.downcast_ref::<ErrorData>());
+        said.is_some_and(|said| said.code == ErrorCode::INVALID_PARAMS)
     }
 
     /// Adds the end of the server's standard error.

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
     ArgumentNote, Context, Definition, ExecutionPermit, InvalidArgs, Output, OutputFuture,
-    PreparedCall, PrivateFileError, RawArgs, Resource, Risk, RiskClass, Schema, Tool, ToolError,
-    ToolSource,
+    PreparedCall, PrivateFileError, RawArgs, Resource, Risk, RiskClass, Schema, TaskSupport, Tool,
+    ToolError, ToolSource,
 };
 
 use super::args::InputValidator;
@@ -25,7 +25,9 @@ use super::connection::ServerConnection;
 use super::naming::ModelToolName;
 use super::output_validator::{OutputValidator, TOO_LATE};
 use super::pins::DefinitionSnapshot;
-use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
+use super::remote::{
+    ErrorClass, RemoteCall, RemoteConnection, RemoteError, RemoteResult, RemoteTool,
+};
 use super::server_requests::ServerRequestHandler;
 use super::tool_index::OtherToolNames;
 use super::{description_lint, result, time_limit};
@@ -59,6 +61,8 @@ struct Inner {
     warnings: Vec<String>,
     /// Words in the server's text that may be names of tools, in lower case.
     mentioned_names: BTreeSet<String>,
+    /// Whether the server runs its calls as tasks.
+    task_support: TaskSupport,
     server: Arc<ServerConnection>,
 }
 
@@ -146,6 +150,10 @@ impl ForeignTool {
         definition.also = called.alternatives;
         definition.title =
             tool.title.as_deref().map(|title| description_lint::clean_text(title).into());
+        if tool.task_support != TaskSupport::Forbidden {
+            // Its calls take long, and clients of this program may collect their results later.
+            definition.task_support = TaskSupport::Optional;
+        }
         definition.category = Some(format!("mcp:{server_name}").into());
         definition.permission = Some(PERMISSION.into());
         let DescriptionLint { mut warnings, mentioned_names: names } = lint;
@@ -167,6 +175,7 @@ impl ForeignTool {
             snapshot,
             warnings,
             mentioned_names: names,
+            task_support: tool.task_support,
             server,
         }))
     }
@@ -190,7 +199,10 @@ impl ForeignTool {
 
     /// Whether both have the same name and definition.
     pub(super) fn is_same_tool(&self, other: &Self) -> bool {
-        self.0.remote_name == other.0.remote_name && self.0.snapshot == other.0.snapshot
+        let (one, other) = (&*self.0, &*other.0);
+        one.remote_name == other.remote_name
+            && one.snapshot == other.snapshot
+            && one.task_support == other.task_support
     }
 
     /// Returns everything that pinning records, as readable text.
@@ -415,14 +427,15 @@ async fn run_call(
         server.client_features().clone(),
         cx.clone(),
     );
-    let called = RemoteCall {
+    let to_call = || RemoteCall {
         server: server.name(),
         tool: remote_name,
         arguments: &arguments,
         timeout: server.call_timeout(),
         on_progress: &report,
         request_handler: &request_handler,
-        cancel,
+        cancel: cancel.clone(),
+        task_support: tool.0.task_support,
     };
     let longest = server.max_call_duration();
     let timed_out = |_| {
@@ -430,7 +443,8 @@ async fn run_call(
             format_args!("it was not done after {longest:?}, in spite of its progress reports");
         Err(RemoteError::timeout(why))
     };
-    let called = timeout(longest, remote.call_tool(called)).await.unwrap_or_else(timed_out);
+    let called = call_remote(server, &*remote, &to_call);
+    let called = timeout(longest, called).await.unwrap_or_else(timed_out);
     let mut result = match called {
         Ok(result) => result,
         Err(error) => {
@@ -482,6 +496,36 @@ async fn run_call(
         .metadata("is_error", true);
     Err(failed.with_output(output))
 }
+
+/// Calls the tool. If the connection is lost while the server runs the call as a task, waits for the
+/// result of the task with another connection.
+async fn call_remote<'c>(
+    server: &Arc<ServerConnection>,
+    remote: &dyn RemoteConnection,
+    to_call: &(dyn Fn() -> RemoteCall<'c> + Sync),
+) -> Result<RemoteResult, RemoteError> {
+    let called = remote.call_tool(to_call()).await;
+    let Err(RemoteError { task: Some(task), .. }) = &called else { return called };
+    for delay in RESUME_DELAYS {
+        sleep(delay).await;
+        let Ok(remote) = server.connect().await else { continue };
+        match remote.resume_task(to_call(), task).await {
+            Err(error) if error.class == ErrorClass::Connection => {}
+            // The server has ended meanwhile.
+            Err(error) if error.is_invalid_params() => return called,
+            resumed => return resumed,
+        }
+    }
+    called
+}
+
+/// How long a lost task waits before each attempt to connect again.
+const RESUME_DELAYS: [Duration; 4] = [
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(8),
+    Duration::from_secs(30),
+];
 
 /// The type of an error that the server reports in its own words.
 const UNKNOWN_ERROR: &str = "unknown";

@@ -11,6 +11,7 @@ mod programs;
 mod reports;
 mod scripted_server;
 mod server_requests;
+mod tasks;
 mod tool_changes;
 mod trust;
 mod unvalidated;

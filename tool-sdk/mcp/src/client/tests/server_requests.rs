@@ -6,7 +6,7 @@ use super::*;
 
 /// A user who fills in every form in the same way, and offers a model.
 #[derive(Default)]
-struct ScriptedUser {
+pub(super) struct ScriptedUser {
     answer: Value,
     /// Never answers.
     thinks: bool,
@@ -14,11 +14,11 @@ struct ScriptedUser {
 }
 
 impl ScriptedUser {
-    fn answering(answer: Value) -> Arc<Self> {
+    pub(super) fn answering(answer: Value) -> Arc<Self> {
         Arc::new(Self { answer, ..Self::default() })
     }
 
-    fn shown(&self) -> Vec<Value> {
+    pub(super) fn shown(&self) -> Vec<Value> {
         self.shown.lock().unwrap().iter().map(|it| it.params().clone()).collect()
     }
 }
@@ -40,7 +40,7 @@ impl InquiryHandler for ScriptedUser {
     }
 }
 
-fn form() -> Value {
+pub(super) fn form() -> Value {
     json!({
         "method": "elicitation/create",
         "params": {

@@ -13,6 +13,7 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::depth_limit;
+use super::task_support::keep_task_support;
 use crate::client::remote::RemoteError;
 
 /// The code of errors that are created here.
@@ -36,6 +37,7 @@ pub(super) fn strip_byte_order_mark(text: &[u8]) -> &[u8] {
 
 /// Parses a message, with the fallback.
 pub(super) fn decode_message(message: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleClient>> {
+    let message = &*keep_task_support(message);
     serde_json::from_slice(message).or_else(|error| decode_fallback(message, &error).ok_or(error))
 }
 

@@ -22,6 +22,8 @@ mod sse;
 mod sse_reconnect;
 mod stdio;
 mod subscription;
+mod task_calls;
+mod task_support;
 #[cfg(test)]
 mod tests;
 mod tool_listing;
@@ -44,13 +46,14 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use tool_sdk_core::TaskSupport;
 use tool_sdk_process::internal::PipedChild;
 
 use self::connect_error::{ConnectError, connect_error, error_response, send_error};
 use self::http::connect_http;
 use self::in_flight::InFlightRequest;
 use self::line_transport::ProtocolViolation;
-use self::notifications::NotificationHandler;
+use self::notifications::{NotificationHandler, ProgressSteps};
 use self::request_ids::RequestIdGuard;
 use self::stdio::start_program;
 use super::authorization::TokenSource;
@@ -240,12 +243,15 @@ impl RmcpConnection {
 
     async fn send_tool_call(&self, call: &RemoteCall<'_>) -> Result<RemoteResult, RemoteError> {
         let _answering = self.notifications.register_call(call.request_handler);
+        if call.task_support == TaskSupport::Required && self.is_older_server() {
+            return Box::pin(self.call_as_legacy_task(call)).await;
+        }
         let mut params =
             CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
         for _ in 0..MAX_INPUT_ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             let response = match self.await_response(request, call).await {
-                Ok(response) => response,
+                Ok((response, _)) => response,
                 Err(error) => {
                     return Err(elicitation_required::show_required_urls(error, call).await);
                 }
@@ -256,6 +262,10 @@ impl RmcpConnection {
                 }
                 ServerResult::CustomResult(result) => {
                     return parse_custom_result(result.0).ok_or_else(invalid_result_error);
+                }
+                ServerResult::CreateTaskResult(created) => {
+                    let id = created.task.task_id;
+                    return Box::pin(self.follow_task(&id, call, None)).await;
                 }
                 ServerResult::InputRequiredResult(more)
                     if more.input_requests.is_none() && more.request_state.is_none() =>
@@ -277,12 +287,12 @@ impl RmcpConnection {
     }
 
     /// Sends a request and waits for the response. Progress restarts the timeout; if the caller stops
-    /// waiting, the server gets a cancellation.
+    /// waiting, the server gets a cancellation. Returns the response, and the progress that may follow.
     async fn await_response(
         &self,
         request: ClientRequest,
         call: &RemoteCall<'_>,
-    ) -> Result<ServerResult, RemoteError> {
+    ) -> Result<(ServerResult, ProgressSteps), RemoteError> {
         let mut asked = self.send_request(request).await?;
         let Some(handle) = &mut asked.handle else { return Err(disconnected_error()) };
         let mut steps = self.notifications.subscribe_progress(&handle.progress_token);
@@ -316,7 +326,9 @@ impl RmcpConnection {
             step.report_to(call.on_progress);
         }
         match answer {
-            Ok(answer) => answer.map_err(|error| self.to_remote_error(error)),
+            Ok(answer) => {
+                answer.map(|answer| (answer, steps)).map_err(|error| self.to_remote_error(error))
+            }
             Err(_) => Err(self.to_remote_error(ServiceError::TransportClosed)),
         }
     }
@@ -388,6 +400,17 @@ impl RemoteConnection for RmcpConnection {
 
     fn call_tool<'a>(&'a self, call: RemoteCall<'a>) -> RemoteFuture<'a, RemoteResult> {
         Box::pin(async move { self.send_tool_call(&call).await })
+    }
+
+    fn resume_task<'a>(
+        &'a self,
+        call: RemoteCall<'a>,
+        task: &'a str,
+    ) -> RemoteFuture<'a, RemoteResult> {
+        Box::pin(async move {
+            let _answering = self.notifications.register_call(call.request_handler);
+            self.follow_task(task, &call, None).await
+        })
     }
 
     fn read_resource<'a>(&'a self, uri: &'a str) -> RemoteFuture<'a, Value> {

@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
-    FormElicitationCapability, Implementation, JsonRpcMessage, ListRootsResult, LoggingLevel,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-    RootsCapabilities, SamplingCapability, ServerJsonRpcMessage, ServerResult,
-    UrlElicitationCapability,
+    CustomNotification, ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode,
+    ErrorData, FormElicitationCapability, Implementation, JsonObject, JsonRpcMessage,
+    ListRootsResult, LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, RootsCapabilities, SamplingCapability, ServerJsonRpcMessage,
+    ServerResult, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
-use rmcp::service::{RequestContext, RoleClient};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
@@ -43,6 +43,8 @@ pub(super) struct NotificationHandler {
     offer_changes: OfferChanges,
     progress_listeners: Arc<ProgressListeners>,
     running_calls: Arc<Mutex<Vec<RunningCall>>>,
+    /// Notified when the server says that a task changed.
+    task_changed: Notify,
     /// The names in the last list of tools, because rmcp may drop some.
     listed_names: Mutex<Vec<String>>,
 }
@@ -244,6 +246,11 @@ impl NotificationHandler {
         self.tools_changed.notify_one();
     }
 
+    /// Waits until the server notifies that one of its tasks changed.
+    pub(super) async fn task_changed(&self) {
+        self.task_changed.notified().await;
+    }
+
     pub(super) fn offer_changes(&self) -> &OfferChanges {
         &self.offer_changes
     }
@@ -339,6 +346,16 @@ impl ClientHandler for NotificationHandler {
         self.handle_request("sampling/createMessage", json!(params)).await
     }
 
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        if notification.method == "notifications/tasks/status" {
+            self.task_changed.notify_waiters();
+        }
+    }
+
     async fn list_roots(
         &self,
         _: RequestContext<RoleClient>,
@@ -369,6 +386,8 @@ fn client_capabilities(questions: &ClientFeatures) -> ClientCapabilities {
     offered.elicitation = (questions.elicitation || questions.urls).then_some(kinds);
     offered.sampling = questions.sampling.then(SamplingCapability::default);
     offered.roots = questions.roots.is_some().then(RootsCapabilities::default);
+    let tasks = [(TASKS_EXTENSION_ID.to_owned(), JsonObject::default())];
+    offered.extensions = Some(tasks.into());
     offered
 }
 

@@ -113,7 +113,7 @@ impl RmcpConnection {
     }
 
     /// Whether the server has the handshake `initialize`.
-    fn is_older_server(&self) -> bool {
+    pub(super) fn is_older_server(&self) -> bool {
         let info = self.service.peer().peer_info();
         info.is_some_and(|info| info.protocol_version.has_initialize())
     }

@@ -23,6 +23,7 @@ use sse_stream::Sse;
 
 use super::http_post::{self, PostHeaders, PostResponse, post_message};
 use super::notifications::NotificationHandler;
+use super::task_support::keep_task_support;
 use super::{MAX_MESSAGE_BYTES, decode_fallback, list_probe, sse_reconnect};
 use crate::client::authorization::TokenSource;
 use crate::json_rpc;
@@ -293,6 +294,7 @@ fn is_message(event: &Sse) -> bool {
 /// Converts a message into one that rmcp can read. Returns `None` for a response to another request,
 /// which would end the wait for the right one.
 fn decode_message(message: &str, id: Option<&RequestId>) -> Option<String> {
+    let message = &*String::from_utf8_lossy(&keep_task_support(message.as_bytes())).into_owned();
     let stand_in = match serde_json::from_str::<ServerJsonRpcMessage>(message) {
         Ok(JsonRpcMessage::Error(error)) if error.id.is_none() && id.is_some() => {
             Some(assign_request_id(JsonRpcMessage::Error(error), id))

@@ -10,6 +10,7 @@ use rmcp::service::ServiceError;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::task_support::take_task_support;
 use super::{RmcpConnection, convert_via_json, depth_limit, disconnected_error};
 use crate::client::remote::{RemoteError, RemoteTool};
 use crate::client::schema_rules;
@@ -54,7 +55,10 @@ impl RmcpConnection {
                     continue;
                 }
                 match RemoteTool::deserialize(&tool) {
-                    Ok(tool) => tools.push(tool),
+                    Ok(mut tool) => {
+                        tool.task_support = take_task_support(&mut tool.meta);
+                        tools.push(tool);
+                    }
                     Err(why) => remarks.push(format!("{}: left out, {why}", tool_name(&tool))),
                 }
             }
