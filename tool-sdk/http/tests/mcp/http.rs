@@ -12,7 +12,7 @@ use tool_sdk_http::{HttpOptions, Token, serve_http};
 use super::*;
 
 pub(crate) const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
-const BOB: &str = "bob-0123456789abcdef0123456789abcdef";
+pub(crate) const BOB: &str = "bob-0123456789abcdef0123456789abcdef";
 
 /// A web site whose scripts are let in.
 const SITE: &str = "https://site.example";

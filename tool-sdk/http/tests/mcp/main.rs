@@ -19,6 +19,7 @@ mod request_limits;
 mod socket;
 mod stdio;
 mod stream_resumption;
+mod tasks;
 mod ui_pages;
 
 use std::sync::Arc;

@@ -43,7 +43,11 @@ impl MessageSink {
         notification: ServerNotification,
     ) -> Result<(), ClientDisconnected> {
         let notification = ServerJsonRpcMessage::notification(notification);
-        let message = serde_json::to_vec(&notification).map_err(|_| ClientDisconnected)?;
+        self.send_alone(serde_json::to_vec(&notification).map_err(|_| ClientDisconnected)?).await
+    }
+
+    /// Sends one message, over stdio in a write of its own.
+    pub(super) async fn send_alone(&self, message: Vec<u8>) -> Result<(), ClientDisconnected> {
         match self {
             Self::Lines(lines) => lines.send_alone(message).await,
             Self::Events(events) => events.send(&message).await,

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use rmcp::model::{
     ErrorData, GetMeta as _, NotificationMetaObject, PromptListChangedNotification,
     ResourceListChangedNotification, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
-    ServerNotification, ServerResult, SubscriptionFilter, SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
-    SubscriptionsListenResult, ToolListChangedNotification,
+    ServerJsonRpcMessage, ServerNotification, ServerResult, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotification, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, SubscriptionsListenResult, ToolListChangedNotification,
 };
+use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -19,6 +20,7 @@ use super::listing::ProtocolEra;
 use super::message::MessageParams;
 use super::request_context::RequestContext;
 use super::resource_adapter::{ResourceSubscriptions, WatchedResource};
+use super::tasks::notify_subscriber;
 use super::tool_list_changes::ToolListChanges;
 
 impl Connection {
@@ -60,18 +62,26 @@ impl Connection {
         params: &MessageParams,
         cx: &RequestContext,
     ) -> Result<ServerResult, ErrorData> {
+        let tasks = self.subscribed_tasks(params, cx)?;
         let params = params.decode::<SubscriptionsListenRequestParams>("subscriptions/listen")?;
         let accepted = self.accept_filter(params.notifications, cx);
         // Watched before the client knows, so that it misses no change.
         let changes = self.send_changes(&accepted, cx);
+        let changes = join(changes, notify_subscriber(&tasks, &cx.sink, &cx.id));
         let params = SubscriptionsAcknowledgedNotificationParams::new(accepted.clone());
         let mut acknowledged = SubscriptionsAcknowledgedNotification::new(params);
         let mut meta = NotificationMetaObject::new();
         meta.set_subscription_id(cx.id.clone());
         acknowledged.extensions.insert(meta);
         let acknowledged = ServerNotification::SubscriptionsAcknowledgedNotification(acknowledged);
+        let mut acknowledged = json!(ServerJsonRpcMessage::notification(acknowledged));
+        if !tasks.is_empty() {
+            // The protocol type has only what the protocol itself has.
+            let ids: Vec<&str> = tasks.iter().map(|task| &*task.id).collect();
+            acknowledged["params"]["notifications"]["taskIds"] = json!(ids);
+        }
         // A client that is gone needs nothing more.
-        if cx.sink.notify(acknowledged).await.is_ok() {
+        if cx.sink.send_alone(acknowledged.to_string().into_bytes()).await.is_ok() {
             let until_shutdown = self.server.shutdown.run_until_cancelled(changes);
             self.outgoing.disconnected.run_until_cancelled(until_shutdown).await;
         }

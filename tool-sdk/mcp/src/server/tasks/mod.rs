@@ -14,6 +14,7 @@
 
 mod task;
 mod task_input;
+mod task_notifications;
 mod task_requests;
 mod task_run;
 mod task_trigger;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use rmcp::model::ErrorData;
 
 pub(super) use self::task::{Task, TaskOwner};
+pub(super) use self::task_notifications::notify_subscriber;
 pub(super) use self::task_requests::{TaskUse, legacy_capability};
 pub(super) use self::task_run::TaskRun;
 pub(super) use self::task_trigger::TaskTrigger;

@@ -56,9 +56,13 @@ pub(super) struct TaskState {
 
 enum TaskProgress {
     Running,
-    /// With the result of the call, or with the error that its request would have had, and the size of
-    /// the result.
-    Ended(Result<Value, ErrorData>, usize),
+    /// With the result of the call, or with the error that its request would have had.
+    Ended {
+        result: Result<Value, ErrorData>,
+        status: TaskStatus,
+        /// The size of the result.
+        size: usize,
+    },
     Cancelled,
 }
 
@@ -69,8 +73,7 @@ impl TaskState {
                 TaskStatus::InputRequired
             }
             TaskProgress::Running => TaskStatus::Working,
-            TaskProgress::Ended(Ok(_), _) => TaskStatus::Completed,
-            TaskProgress::Ended(Err(_), _) => TaskStatus::Failed,
+            TaskProgress::Ended { status, .. } => *status,
             TaskProgress::Cancelled => TaskStatus::Cancelled,
         }
     }
@@ -184,22 +187,31 @@ impl Task {
 
     /// Ends the task with the result of its call.
     pub(super) fn end(&self, result: Result<Value, ErrorData>, size: usize) {
-        let message = result.as_ref().err().map(|error| error.message.clone().into_owned());
-        self.state.send_modify(|state| state.end(TaskProgress::Ended(result, size), message));
+        let (status, message) = match &result {
+            Err(error) => (TaskStatus::Failed, Some(error.message.clone().into_owned())),
+            // Only later revisions tell a failed call from one that could not be made.
+            Ok(result) if self.owner.era == ProtocolEra::Legacy && result["isError"] == true => {
+                let text = result["content"][0]["text"].as_str().unwrap_or_default();
+                (TaskStatus::Failed, Some(text.chars().take(MAX_MESSAGE_CHARS).collect()))
+            }
+            Ok(_) => (TaskStatus::Completed, None),
+        };
+        let progress = TaskProgress::Ended { result, status, size };
+        self.state.send_modify(|state| state.end(progress, message));
     }
 
     /// Returns the size of the result that is kept.
     pub(super) fn result_bytes(&self) -> usize {
         match self.state.borrow().progress {
-            TaskProgress::Ended(Ok(_), size) => size,
-            _ => 0,
+            TaskProgress::Ended { size, .. } => size,
+            TaskProgress::Running | TaskProgress::Cancelled => 0,
         }
     }
 
     /// Returns the result of a task that has ended.
     pub(super) fn result(&self) -> Result<Value, ErrorData> {
         match &self.state.borrow().progress {
-            TaskProgress::Ended(result, _) => result.clone(),
+            TaskProgress::Ended { result, .. } => result.clone(),
             TaskProgress::Cancelled => {
                 Err(ErrorData::internal_error("the task was cancelled by request", None))
             }
@@ -234,8 +246,8 @@ impl Task {
     pub(super) fn to_detailed_json(&self) -> Value {
         let mut task = self.to_json();
         match &self.state.borrow().progress {
-            TaskProgress::Ended(Ok(result), _) => task["result"] = result.clone(),
-            TaskProgress::Ended(Err(error), _) => task["error"] = json!(error),
+            TaskProgress::Ended { result: Ok(result), .. } => task["result"] = result.clone(),
+            TaskProgress::Ended { result: Err(error), .. } => task["error"] = json!(error),
             TaskProgress::Cancelled | TaskProgress::Running => {}
         }
         let open = self.open_requests();

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool_sdk_core::TaskSupport;
 
-use super::task_run::notify_status;
+use super::task_notifications::notify_status;
 use super::{RELATED_TASK_KEY, Task, TaskOwner, TaskRun, task_ttl};
 use crate::server::connection::Connection;
 use crate::server::event_relay::{EventRelay, NotificationTarget};
@@ -44,7 +44,7 @@ pub(crate) fn legacy_capability() -> Value {
 }
 
 /// Returns the error for a modern client that does not support tasks.
-fn missing_tasks_error() -> ErrorData {
+pub(super) fn missing_tasks_error() -> ErrorData {
     let lacking = json!({ "extensions": { TASKS_EXTENSION_ID: {} } });
     ErrorData::missing_required_client_capability(
         ClientCapabilities::deserialize(&lacking).unwrap_or_default(),

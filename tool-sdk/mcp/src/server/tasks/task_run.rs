@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{CustomNotification, ErrorData, ServerNotification};
+use rmcp::model::ErrorData;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,6 @@ use tool_sdk_core::{EventKind, Outcome, Subscription};
 
 use super::{MAX_KEPT_BYTES, MAX_RESULT_BYTES, Task, TaskStore};
 use crate::server::call::{AwaitedInput, ResultSupport, SuspendableCall};
-use crate::server::message_sink::MessageSink;
 
 /// The call of a task, and how its result is written.
 pub(crate) struct TaskRun {
@@ -98,25 +97,4 @@ async fn next_message(events: &mut Option<Subscription>) -> String {
         }
     }
     std::future::pending().await
-}
-
-/// Notifies a client of 2025-11-25 when the status of its task changes, until the task has ended.
-pub(super) async fn notify_status(task: Arc<Task>, sink: MessageSink) {
-    let mut changes = task.watch();
-    let mut notified = None;
-    loop {
-        let status = changes.borrow_and_update().status();
-        if notified.is_some_and(|before| before != status) {
-            let notification =
-                CustomNotification::new("notifications/tasks/status", Some(task.to_json()));
-            let notification = ServerNotification::CustomNotification(notification);
-            if sink.notify(notification).await.is_err() {
-                return;
-            }
-        }
-        notified = Some(status);
-        if status.is_terminal() || changes.changed().await.is_err() {
-            return;
-        }
-    }
 }

@@ -63,7 +63,7 @@ fn an_ended_task_does_not_change() {
 
 #[test]
 fn a_task_is_kept_longer_than_its_call_may_take() {
-    let minutes = |minutes| Duration::from_secs(60 * minutes);
+    let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     assert_eq!(task_ttl(None, None), minutes(60));
     assert_eq!(task_ttl(Some(minutes(1)), Some(minutes(2))), minutes(7));
     assert_eq!(task_ttl(None, Some(minutes(90))), minutes(95));
