@@ -12,7 +12,7 @@ use tool_sdk_core::{Definition, Registry, ToolError, Toolset, internal::spell_hi
 use tool_sdk_mcp::{AuthorizationStatus, ServerStatus, internal::name_prefix};
 
 use super::config_edit::{ConfigDocument, duplicate_server};
-use super::server_entry::ServerEntry;
+use super::server_entry::{OAuthEntry, ServerEntry};
 use super::{
     ConfiguredServers, ServerScope, import, login, offers, open_credentials, open_pins, pack,
 };
@@ -24,6 +24,11 @@ use crate::{App, Io, args, style};
 const COMMAND: &str = "command";
 const URL: &str = "url";
 const BEARER: &str = "bearer-env";
+const CLIENT_ID: &str = "client-id";
+const CLIENT_SECRET: &str = "client-secret-env";
+const ISSUER: &str = "issuer";
+const SCOPE: &str = "scope";
+const REDIRECT_PORT: &str = "redirect-port";
 const ENV: &str = "env";
 const HEADER: &str = "header";
 const CWD: &str = "cwd";
@@ -59,7 +64,9 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
         .override_usage(format!(
             "{program} mcp add NAME [--env NAME[=VALUE]]… [--cwd DIR] [--sandbox MODE] \
              [--sandbox-level LEVEL] [--sandbox-network] [--trust-annotations] -- COMMAND [ARG]…\n       \
-             {program} mcp add NAME --url URL [--bearer-env NAME] [--header 'NAME: VALUE']…"
+             {program} mcp add NAME --url URL [--bearer-env NAME] [--header 'NAME: VALUE']…\n       \
+             {program} mcp add NAME --url URL [--client-id ID [--client-secret-env NAME]] [--issuer URL] \
+             [--scope SCOPE]… [--redirect-port PORT]"
         ))
         .args([
             name(),
@@ -69,6 +76,23 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
                 .help("A header of each request; repeatable. For a token, `--bearer-env` is safer")
                 .requires(URL)
                 .action(ArgAction::Append),
+            value(CLIENT_ID, "ID")
+                .help("The id of a client that was registered by hand, for the login")
+                .requires(URL),
+            value(CLIENT_SECRET, "NAME")
+                .help("The variable that holds the secret of the client; needs `--issuer`")
+                .requires_all([URL, CLIENT_ID, ISSUER]),
+            value(ISSUER, "URL")
+                .help("The only authorization server that is used for the login")
+                .requires(URL),
+            value(SCOPE, "SCOPE")
+                .help("A scope that the login always requests; repeatable")
+                .requires(URL)
+                .action(ArgAction::Append),
+            value(REDIRECT_PORT, "PORT")
+                .help("The port at which the browser comes back; a free one by default")
+                .requires(URL)
+                .value_parser(value_parser!(u16).range(1..)),
             value(ENV, "NAME[=VALUE]")
                 .help(
                     "An environment variable of the program, with its value, or else that of the \
@@ -430,6 +454,15 @@ fn entry_from_args(levels: &[&ArgMatches; 2], io: &Io<'_>) -> Result<ServerEntry
     described.cwd = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
     described.url = one(URL);
     described.bearer_env = one(BEARER);
+    described.oauth = OAuthEntry {
+        client_id: one(CLIENT_ID),
+        client_secret_env: one(CLIENT_SECRET),
+        issuer: one(ISSUER),
+        scopes: words(SCOPE),
+        redirect_port: matches.get_one::<u16>(REDIRECT_PORT).copied(),
+        ..OAuthEntry::default()
+    }
+    .if_any();
     // Environment and configuration are not read, because their sandbox settings are about commands.
     // For a URL, the options before the command are about commands, too, and no error.
     let confining = if described.url.is_some() { &levels[1..] } else { levels };

@@ -81,19 +81,24 @@ pub(crate) struct ServerEntry {
 }
 
 /// How the program identifies itself to the authorization server of a server.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OAuthEntry {
-    client_id: Option<String>,
+    pub(super) client_id: Option<String>,
     /// The environment variable that holds the secret of the client.
-    client_secret_env: Option<String>,
-    client_metadata_url: Option<String>,
-    issuer: Option<String>,
-    scopes: Vec<String>,
-    redirect_port: Option<u16>,
+    pub(super) client_secret_env: Option<String>,
+    pub(super) client_metadata_url: Option<String>,
+    pub(super) issuer: Option<String>,
+    pub(super) scopes: Vec<String>,
+    pub(super) redirect_port: Option<u16>,
 }
 
 impl OAuthEntry {
+    /// Returns the entry if it says anything.
+    pub(super) fn if_any(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+
     fn to_settings(
         &self,
         var: &impl Fn(&str) -> Option<String>,

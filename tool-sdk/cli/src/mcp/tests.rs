@@ -299,6 +299,31 @@ fn the_sandbox_of_commands_does_not_apply_to_servers() {
 }
 
 #[test]
+fn a_client_that_was_registered_by_hand_is_written_without_its_secret() {
+    let mut shelf = TestConfig::new("");
+    shelf.setting.env.push(("SHELF_SECRET", "very-secret-word".into()));
+    let web = HttpStub::start(|_| StubReply::Usual);
+    let url = web.url();
+    let add = |name: &str, options: &[&str]| {
+        shelf.run(&[&["--yes", "mcp", "add", name, "--url", &url], options].concat())
+    };
+    let client = ["--client-id", "4711", "--client-secret-env", "SHELF_SECRET"];
+    let refused = add("web", &client);
+    assert!(refused.code == 2 && refused.err.contains("--issuer"), "{}", refused.err);
+    let rest = ["--issuer", "https://a.example", "--scope", "read", "--scope", "write"];
+    let added = add("web", &[&client[..], &rest, &["--redirect-port", "7777"]].concat());
+    assert_eq!(added.code, 0, "{}", added.err);
+    let written = std::fs::read_to_string(&shelf.config).unwrap();
+    let expected = "oauth = { client_id = \"4711\", client_secret_env = \"SHELF_SECRET\", \
+                    issuer = \"https://a.example\", scopes = [\"read\", \"write\"], redirect_port = 7777 }";
+    assert!(written.contains(expected), "{written}");
+    assert!(!written.contains("very-secret-word"));
+    assert_eq!(add("public", &["--client-id", "4712"]).code, 0);
+    let needless = ["--yes", "mcp", "add", "x", "--client-id", "1", "--", "true"];
+    assert_eq!(shelf.run(&needless).code, 2);
+}
+
+#[test]
 fn a_server_with_invalid_sandbox_options_is_not_added() {
     let shelf = TestConfig::new("");
     let touched = shelf.setting.write_text("touched", "");
