@@ -30,6 +30,7 @@ const YIELD_RANGE_MS: std::ops::RangeInclusive<u64> = 250..=30_000;
     display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env, justification), summary = "Running {cmd}", preview = approval_preview),
     approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
     timeout = "60s",
+    task = optional,
     truncate = middle,
     streaming,
     example = r#"{"cmd": "git status"}"#

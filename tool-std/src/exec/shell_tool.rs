@@ -21,6 +21,7 @@ use super::{oneshot, patch_command, sandbox};
     display(name = "Run", primary = command, show(command, workdir, justification), summary = "Running {command}", preview = approval_preview),
     approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous, facts = approval_facts),
     timeout = "620s",
+    task = optional,
     truncate = middle,
     streaming,
     example = r#"{"command": ["git", "status"]}"#

@@ -65,6 +65,7 @@ const YIELD_EMPTY_MS: std::ops::RangeInclusive<u64> = 5_000..=300_000;
     approval(resources = call_resources, suggest = suggest_rules, dangerous = is_dangerous),
     parallel = by(session_id),
     timeout = "310s",
+    task = optional,
     truncate = middle,
     streaming
 )]

@@ -30,6 +30,7 @@ const WRITING_LIMIT: Duration = Duration::from_secs(180);
     category = "web",
     approval(required = |_, _| false, resources = |call, _| vec![Resource::new(call.question.to_owned())]),
     timeout = "2h",
+    task = optional,
     display(name = "Research", primary = question, show(question, parts), summary = "Researching {question}"),
     example = r#"{"question": "Which SQLite versions have the WAL-reset bug, and how do other projects deal with it?"}"#
 )]

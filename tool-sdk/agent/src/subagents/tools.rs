@@ -51,6 +51,7 @@ impl SubagentService {
     category = "agents",
     approval(required = |_, _| false, resources = |call, _| vec![Resource::new(call.agent.to_owned())]),
     timeout = "2h",
+    task = optional,
     display(name = "Delegate", primary = task, show(agent, task), summary = "{agent}: {task}"),
     example = r#"{"agent": "explore", "task": "Where is the session cookie checked? Name the functions as path:line."}"#
 )]
@@ -132,6 +133,7 @@ async fn send_to_agent(
     category = "agents",
     approval(required = |_, _| false),
     timeout = "2h",
+    task = optional,
     display(name = "Wait for agents", primary = ids, summary = "Waiting for agents"),
     example = r#"{"ids": ["build-2", "explore-3"], "timeout_seconds": 300}"#
 )]
