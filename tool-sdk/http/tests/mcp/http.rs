@@ -59,6 +59,10 @@ impl Served {
         Self { address, shared_token, serving: tokio::spawn(serve_http(server, listener, http)) }
     }
 
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
     async fn connect(&self) -> TcpStream {
         TcpStream::connect(&self.address).await.unwrap()
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tool_sdk_core::{Inquiry, TaskSupport};
+use tool_sdk_core::{Action, Call, EventKind, Inquiry, Rule, TaskSupport};
+use tool_sdk_mcp::{HttpEndpoint, ServerConfig, ServerManager};
 
 use super::http::{ADA, BOB, Served, next, status};
 use super::*;
@@ -397,6 +398,30 @@ async fn a_modern_task_over_http_is_collected_by_its_principal_only() {
     };
     let task = timeout(Duration::from_secs(10), collected).await.unwrap();
     assert_eq!(text(&task["result"]["result"]), "done for ada");
+}
+
+// Both sides of this crate, over a socket.
+#[tokio::test]
+async fn the_client_waits_for_a_task_of_the_server() {
+    let gate = Arc::default();
+    let served = Served::start(&task_server(&gate)).await;
+    let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
+    let pipeline = Pipeline::new(Registry::default()).rules(rules);
+    let servers = ServerManager::for_pipeline(&pipeline);
+    let far = HttpEndpoint::new(&served.url()).unwrap().bearer_token(ADA);
+    servers.add(ServerConfig::new("far", far).unwrap()).unwrap();
+    servers.connect("far").await.unwrap();
+    let mut events = pipeline.subscribe();
+    let session = Session::default();
+    let call = pipeline.call(&session, Call::new("mcp__far__job", "{}"));
+    let (outcome, ()) = tokio::join!(call, async {
+        while let Some(event) = events.recv().await {
+            if matches!(event.kind, EventKind::Progress { message, .. } if message == "half way") {
+                return gate.0.notify_one();
+            }
+        }
+    });
+    assert_eq!(outcome.text(), "done for ada");
 }
 
 // Nothing can collect what ran for a client at two streams that has hung up.
