@@ -10,6 +10,7 @@ import Provider from 'oidc-provider';
 
 const [program] = process.argv.slice(2);
 const TOKEN_SECONDS = 3;
+const SECRET = 'only-for-this-proof-0123456789abcdef';
 const folder = mkdtempSync(path.join(os.tmpdir(), 'oauth-proof-'));
 const state = path.join(folder, 'state');
 let failures = 0;
@@ -40,7 +41,15 @@ const issuer = `http://127.0.0.1:${port}`;
 const granted = [];
 const tokens = { issued: [], revoked: 0 };
 provider = new Provider(issuer, {
-  clients: [],
+  clients: [
+    {
+      client_id: 'by-hand',
+      client_secret: SECRET,
+      application_type: 'native',
+      redirect_uris: ['http://127.0.0.1/callback'],
+      grant_types: ['authorization_code', 'refresh_token'],
+    },
+  ],
   cookies: { keys: ['only for this proof'] },
   pkce: { required: () => true },
   scopes: ['openid', 'offline_access'],
@@ -137,11 +146,11 @@ async function serve(oauth) {
 const config = configure('client.toml', `[mcp.servers.own]\nurl = '${endpoint}'\n`);
 
 // Runs the program as the client; `browser` follows the address that it prints.
-function run(args, browser) {
-  const options = ['--config', config, '--state-dir', state];
+function run(args, browser, { config: file = config, secret } = {}) {
+  const options = ['--config', file, '--state-dir', state];
   const running = spawn(program, [...options, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: folder },
+    env: { PATH: process.env.PATH, HOME: folder, ...(secret && { PROOF_SECRET: secret }) },
   });
   let text = '';
   running.stdout.on('data', part => (text += part));
@@ -207,6 +216,15 @@ const logout = await run(['mcp', 'logout', 'own']);
 check(logout.code === 0 && logout.text.includes('revoked'), 'a logout', logout.text);
 check(tokens.revoked > revokedBefore, 'the authorization server revoked the tokens');
 check(stored() === undefined, 'nothing is stored afterwards');
+
+const client = `client_id = 'by-hand'\nclient_secret_env = 'PROOF_SECRET'\nissuer = '${issuer}'\n`;
+const byHand = configure('by-hand.toml', `[mcp.servers.own]\nurl = '${endpoint}'\n[mcp.servers.own.oauth]\n${client}`);
+const wrong = await run(['mcp', 'login', 'own', '--no-browser'], browse, { config: byHand, secret: 'wrong' });
+check(wrong.code !== 0 && stored() === undefined, 'a client with a wrong secret gets no token', wrong.text);
+const known = await run(['mcp', 'login', 'own', '--no-browser'], browse, { config: byHand, secret: SECRET });
+check(known.code === 0, 'a client that was registered by hand logs in', known.text);
+check(tokens.issued.at(-1).clientId === 'by-hand', 'the token is that of the client');
+check(!(wrong.text + known.text).includes(SECRET), 'its secret is not printed');
 
 listener.close();
 listener.closeAllConnections();

@@ -1,0 +1,7 @@
+use tool_sdk::tool;
+
+/// Renumbers every book.
+#[tool(write, task = forbidden)]
+async fn renumber() {}
+
+fn main() {}
