@@ -10,8 +10,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 // How many checks pass at each revision. The suite lets some pass when nobody answers, so
-// that a wrong total is as bad as a failure. Not among them is
-// what the suite says of several streams at once: responses that need no stream are JSON.
+// that a wrong total is as bad as a failure. Not among them is what the suite says of several
+// streams at once: responses that need no stream are JSON.
 const EXPECTED = { '2025-11-25': 83, '2026-07-28': 195 };
 
 const [program, suite, out] = process.argv.slice(2);
@@ -77,7 +77,7 @@ function checks(folder) {
   });
 }
 
-// Warnings are named one by one; there is none today. Failures of the tasks extension are expected.
+// Warnings are named one by one; there is none today.
 function warnings(all) {
   return all.filter(check => check.status === 'WARNING').map(check => `${check.scenario} ${check.id}`);
 }

@@ -7,6 +7,7 @@ import { StdioClientTransport as TwoOverPipes } from '@modelcontextprotocol/clie
 import { Client as One } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OneOverPipes } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as OneOverHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
 const { PROGRAM: command, TOOL_SDK_TOKEN, URL: address } = process.env;
 const pipes = { command, args: ['stdio'] };
@@ -64,9 +65,44 @@ async function check(where, client, transport, options) {
   console.log(`interop: ${where}: ${passed} of 10`);
 }
 
+// The tasks of 2025-11-25, which only the first SDK has.
+async function checkTasks(where, transport) {
+  const client = new One(info, { capabilities: { elicitation: {} } });
+  const answer = { action: 'accept', content: { confirm: true } };
+  client.setRequestHandler(ElicitRequestSchema, async () => answer);
+  await client.connect(transport);
+  await client.listTools();
+  const { tasks } = client.experimental;
+  const begin = (name, args) =>
+    tasks.callToolStream({ name, arguments: args }, CallToolResultSchema, { task: { ttl: 60000 } });
+  const run = async (name, args) => {
+    const seen = [];
+    for await (const message of begin(name, args)) {
+      seen.push(message.task?.status ?? message.result?.content[0].text ?? message.type);
+    }
+    return seen;
+  };
+  const slow = await run('slow_compute', { seconds: 1 });
+  assert.equal(slow[0], 'working', where);
+  assert.equal(slow.at(-1), 'it took 1 s', where);
+  const asked = await run('confirm_delete', { filename: 'a' });
+  assert.ok(asked.includes('input_required') && asked.at(-1).includes('accept'), `${where}: ${asked}`);
+  const failed = await run('failing_job', {});
+  assert.ok(failed.includes('failed') && failed.at(-1) === 'error', `${where}: ${failed}`);
+  const begun = begin('slow_compute', { seconds: 60 });
+  const { taskId } = (await begun.next()).value.task;
+  assert.equal((await tasks.cancelTask(taskId)).status, 'cancelled', where);
+  const listed = (await tasks.listTasks()).tasks.find(task => task.taskId === taskId);
+  assert.equal(listed.status, 'cancelled', where);
+  await client.close();
+  console.log(`interop: ${where}: 4 of 4`);
+}
+
 const second = more => [undefined, more];
 await check('typescript 1, pipes', new One(info), new OneOverPipes(pipes), second);
 await check('typescript 1, http', new One(info), new OneOverHttp(new URL(address), http), second);
+await checkTasks('typescript 1 tasks, pipes', new OneOverPipes(pipes));
+await checkTasks('typescript 1 tasks, http', new OneOverHttp(new URL(address), http));
 for (const mode of ['legacy', 'auto']) {
   const client = () => new two.Client(info, { versionNegotiation: { mode } });
   const first = more => [more];

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use clap::ArgMatches;
 use serde_json::Value;
 use tool_sdk_core::{
-    Definition, Parallel, ToolError, Toolset, ToolsetView, Truncate, internal::printable_name,
+    Definition, Parallel, TaskSupport, ToolError, Toolset, ToolsetView, Truncate,
+    internal::printable_name,
 };
 
 use super::exit::{CommandError, USAGE};
@@ -202,6 +203,7 @@ fn fact_lines(tool: &Definition) -> Vec<String> {
         ("time", tool.timeout.map(|limit| format!("at most {limit:?}"))),
         ("output", output_text(tool)),
         ("parallel", Some(concurrency_text(&tool.parallel()))),
+        ("task", task_text(tool.task_support).map(str::to_owned)),
         ("scopes", names(&scopes)),
         ("flags", names(&flag_words(tool))),
         ("from", Some(tool.describe_location())),
@@ -243,6 +245,14 @@ fn concurrency_text(parallel: &Parallel) -> String {
         Parallel::Shared => "with other shared tools".to_owned(),
         Parallel::Exclusive => "never".to_owned(),
         Parallel::By(argument) => format!("for different values of `{argument}`"),
+    }
+}
+
+fn task_text(support: TaskSupport) -> Option<&'static str> {
+    match support {
+        TaskSupport::Forbidden => None,
+        TaskSupport::Optional => Some("MCP clients may run it as a task"),
+        TaskSupport::Required => Some("MCP clients must run it as a task"),
     }
 }
 

@@ -2,11 +2,11 @@
 //! has connected again.
 //!
 //! ```text
-//! call ─▶ SuspendableCall ─▶ task_run ─▶ Task ◀─ task_requests ◀─ tasks/get, result, update, cancel, list
+//! call ─▶ SuspendableCall ─▶ task_run ─▶ CallTask ◀─ task_requests ◀─ tasks/get, result, update, cancel, list
 //! ```
 //!
 //! A client of 2025-11-25 asks for a task in the call. For a modern client the server decides: a call
-//! becomes a task once its tool runs and takes a moment, so that whatever is asked before the tool runs
+//! becomes a task once its tool runs and takes a moment, so that a question from before the tool runs
 //! is asked by the result of the call itself.
 //!
 //! **Invariant:** a task is a call of the pipeline like any other; only its result is collected later. It
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use rmcp::model::ErrorData;
 
-pub(super) use self::task::{Task, TaskOwner};
+pub(super) use self::task::{CallTask, TaskOwner};
 pub(super) use self::task_notifications::notify_subscriber;
 pub(super) use self::task_requests::{TaskUse, legacy_capability};
 pub(super) use self::task_run::TaskRun;
@@ -49,11 +49,11 @@ pub(super) const RELATED_TASK_KEY: &str = "io.modelcontextprotocol/related-task"
 
 /// The tasks of a server, by id.
 #[derive(Default)]
-pub(super) struct TaskStore(Mutex<HashMap<String, Arc<Task>>>);
+pub(super) struct TaskStore(Mutex<HashMap<String, Arc<CallTask>>>);
 
 impl TaskStore {
     /// Adds a task. Fails if its owner has too many.
-    fn insert(&self, task: &Arc<Task>) -> Result<(), ErrorData> {
+    fn insert(&self, task: &Arc<CallTask>) -> Result<(), ErrorData> {
         let mut tasks = self.lock_tasks();
         if tasks.values().filter(|known| known.owner == task.owner).count() >= MAX_TASKS {
             let words = format!(
@@ -66,7 +66,7 @@ impl TaskStore {
     }
 
     /// Returns a task of this owner.
-    fn find(&self, id: &str, owner: &TaskOwner) -> Result<Arc<Task>, ErrorData> {
+    fn find(&self, id: &str, owner: &TaskOwner) -> Result<Arc<CallTask>, ErrorData> {
         let tasks = self.lock_tasks();
         tasks.get(id).filter(|task| task.owner == *owner).cloned().ok_or_else(|| {
             ErrorData::invalid_params("`taskId` names no task; it may have expired", None)
@@ -74,7 +74,7 @@ impl TaskStore {
     }
 
     /// Returns the tasks of this owner, oldest first.
-    fn list(&self, owner: &TaskOwner) -> Vec<Arc<Task>> {
+    fn list(&self, owner: &TaskOwner) -> Vec<Arc<CallTask>> {
         let tasks = self.lock_tasks();
         let mut own: Vec<_> = tasks.values().filter(|task| task.owner == *owner).cloned().collect();
         drop(tasks);
@@ -97,7 +97,7 @@ impl TaskStore {
         size <= MAX_RESULT_BYTES && kept + size <= MAX_KEPT_BYTES
     }
 
-    fn lock_tasks(&self) -> MutexGuard<'_, HashMap<String, Arc<Task>>> {
+    fn lock_tasks(&self) -> MutexGuard<'_, HashMap<String, Arc<CallTask>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

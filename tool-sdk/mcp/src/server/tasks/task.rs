@@ -29,7 +29,7 @@ pub(crate) struct TaskOwner {
 }
 
 /// A call that runs as a task.
-pub(crate) struct Task {
+pub(crate) struct CallTask {
     pub(crate) id: String,
     pub(super) owner: TaskOwner,
     pub(super) created_at: SystemTime,
@@ -92,7 +92,7 @@ impl TaskState {
     }
 }
 
-impl Task {
+impl CallTask {
     pub(super) fn new(
         id: String,
         owner: TaskOwner,

@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde::Deserialize;
 
 use super::task_requests::missing_tasks_error;
-use super::{MAX_TASKS, Task};
+use super::{CallTask, MAX_TASKS};
 use crate::server::connection::Connection;
 use crate::server::message::MessageParams;
 use crate::server::message_sink::MessageSink;
@@ -29,7 +29,7 @@ impl Connection {
         &self,
         params: &MessageParams,
         cx: &RequestContext,
-    ) -> Result<Vec<Arc<Task>>, ErrorData> {
+    ) -> Result<Vec<Arc<CallTask>>, ErrorData> {
         let filter: TaskFilter = params.member("notifications")?.unwrap_or_default();
         let Some(ids) = filter.task_ids else { return Ok(Vec::new()) };
         if !cx.client.tasks {
@@ -44,20 +44,20 @@ impl Connection {
 
 /// Notifies a client of 2025-11-25 of one task until that has ended. The result of its call has said that
 /// the task works.
-pub(super) async fn notify_status(task: Arc<Task>, sink: MessageSink) {
+pub(super) async fn notify_status(task: Arc<CallTask>, sink: MessageSink) {
     notify_each_status(&task, Some(TaskStatus::Working), &sink, None).await;
 }
 
 /// Notifies a modern client of these tasks until they have ended: of their state now, which may have
 /// changed since it subscribed, and of each change.
-pub(crate) async fn notify_subscriber(tasks: &[Arc<Task>], sink: &MessageSink, id: &RequestId) {
+pub(crate) async fn notify_subscriber(tasks: &[Arc<CallTask>], sink: &MessageSink, id: &RequestId) {
     join_all(tasks.iter().map(|task| notify_each_status(task, None, sink, Some(id)))).await;
 }
 
 /// Sends a notification whenever the status of a task is not the one that the client knows, until the
 /// task has ended or the client is gone.
 async fn notify_each_status(
-    task: &Task,
+    task: &CallTask,
     mut known: Option<TaskStatus>,
     sink: &MessageSink,
     subscription: Option<&RequestId>,
@@ -78,7 +78,7 @@ async fn notify_each_status(
 }
 
 /// Returns the notification of a task: for a subscription it has the whole state.
-fn status_notification(task: &Task, subscription: Option<&RequestId>) -> ServerNotification {
+fn status_notification(task: &CallTask, subscription: Option<&RequestId>) -> ServerNotification {
     let (method, params) = match subscription {
         Some(_) => ("notifications/tasks", task.to_detailed_json()),
         None => ("notifications/tasks/status", task.to_json()),

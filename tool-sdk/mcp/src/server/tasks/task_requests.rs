@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tool_sdk_core::TaskSupport;
 
 use super::task_notifications::notify_status;
-use super::{RELATED_TASK_KEY, Task, TaskOwner, TaskRun, task_ttl};
+use super::{CallTask, RELATED_TASK_KEY, TaskOwner, TaskRun, task_ttl};
 use crate::server::connection::Connection;
 use crate::server::event_relay::{EventRelay, NotificationTarget};
 use crate::server::listing::ProtocolEra;
@@ -109,7 +109,7 @@ impl Connection {
             Err(error) => return Err((error, run)),
         };
         let limit = run.call.view.definition(&run.tool).and_then(|it| it.timeout);
-        let task = Arc::new(Task::new(
+        let task = Arc::new(CallTask::new(
             id,
             self.task_owner(era),
             task_ttl(ttl, limit),
@@ -229,7 +229,11 @@ impl Connection {
         self.json_result(ProtocolEra::Legacy, json!({ "tasks": tasks }))
     }
 
-    fn find_task(&self, params: &MessageParams, era: ProtocolEra) -> Result<Arc<Task>, ErrorData> {
+    fn find_task(
+        &self,
+        params: &MessageParams,
+        era: ProtocolEra,
+    ) -> Result<Arc<CallTask>, ErrorData> {
         let id: String = params.required("taskId")?;
         self.server.tasks.find(&id, &self.task_owner(era))
     }
@@ -257,7 +261,7 @@ impl Connection {
 
     /// Asks the client one question of a task. A client that answers with an error does not answer;
     /// one that is gone is asked by its next request for the result.
-    async fn ask_for_task(&self, task: &Task, cx: &RequestContext) -> Result<(), ErrorData> {
+    async fn ask_for_task(&self, task: &CallTask, cx: &RequestContext) -> Result<(), ErrorData> {
         let _asking = task.asking.lock().await;
         let Some((key, request)) = task.open_requests().into_iter().next() else { return Ok(()) };
         let mut request = json!(request);

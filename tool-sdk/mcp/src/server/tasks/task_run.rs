@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{EventKind, Outcome, Subscription};
 
-use super::{MAX_KEPT_BYTES, MAX_RESULT_BYTES, Task, TaskStore};
+use super::{CallTask, MAX_KEPT_BYTES, MAX_RESULT_BYTES, TaskStore};
 use crate::server::call::{AwaitedInput, ResultSupport, SuspendableCall};
 
 /// The call of a task, and how its result is written.
@@ -24,7 +24,7 @@ impl TaskRun {
     /// Runs the call to its end, and keeps the task until it expires.
     pub(super) async fn run(
         self,
-        task: Arc<Task>,
+        task: Arc<CallTask>,
         store: Arc<TaskStore>,
         shutdown: CancellationToken,
     ) {
@@ -40,7 +40,7 @@ impl TaskRun {
         store.remove(&task.id);
     }
 
-    async fn drive(self, task: &Task, store: &TaskStore) {
+    async fn drive(self, task: &CallTask, store: &TaskStore) {
         let Self { mut call, awaited, tool, support } = self;
         if let Some(awaited) = awaited {
             task.add_input(awaited);

@@ -10,9 +10,9 @@ fn owner(principal: &str) -> TaskOwner {
     TaskOwner { principal: Some(principal.to_owned()), streams: None, era: ProtocolEra::Modern }
 }
 
-fn task(id: usize, principal: &str) -> Arc<Task> {
+fn task(id: usize, principal: &str) -> Arc<CallTask> {
     let cancel = LazyCancelToken::default();
-    Arc::new(Task::new(id.to_string(), owner(principal), DEFAULT_TTL, GrantScope::Once, cancel))
+    Arc::new(CallTask::new(id.to_string(), owner(principal), DEFAULT_TTL, GrantScope::Once, cancel))
 }
 
 #[test]
