@@ -164,8 +164,9 @@ impl CallHandler<'_> {
         let session = self.connection.request_session(self.cx).with_cancel(cancel);
         let input = (InputResponses::new(), Some(TaskSupport::Required));
         let call = self.begin_call(session, &tool, arguments, input);
+        let task = self.connection.add_task(&call, &tool, ttl, self.cx.era())?;
         let run = TaskRun { call, awaited: None, tool, support: ResultSupport::new(self.cx) };
-        self.connection.create_task(run, ttl, self.cx).unwrap_or_else(|(error, _)| Err(error))
+        self.connection.start_task(task, run, self.cx)
     }
 
     /// Returns a call that can be suspended, and becomes a task as `support` says.
@@ -259,22 +260,24 @@ impl CallHandler<'_> {
     async fn continue_as_task(
         &self,
         request: CallRequest,
-        running: SuspendableCall,
+        mut call: SuspendableCall,
         awaited: Option<AwaitedInput>,
     ) -> HandlerResult {
-        let is_required = running.trigger.as_ref().is_some_and(TaskTrigger::is_required);
-        let (tool, support) = (request.name.clone(), ResultSupport::new(self.cx));
-        let run = TaskRun { call: running, awaited, tool, support };
-        let (error, run) = match self.connection.create_task(run, None, self.cx) {
-            Ok(created) => return created,
-            Err(refused) => refused,
-        };
-        let TaskRun { mut call, awaited, .. } = run;
-        call.trigger = None;
-        match awaited {
-            _ if is_required => Err(error),
-            Some(awaited) => self.suspend_call(request, call, awaited),
-            None => self.wait_for_outcome(request, call).await,
+        let is_required = call.trigger.as_ref().is_some_and(TaskTrigger::is_required);
+        match self.connection.add_task(&call, &request.name, None, self.cx.era()) {
+            Ok(task) => {
+                let support = ResultSupport::new(self.cx);
+                let run = TaskRun { call, awaited, tool: request.name, support };
+                self.connection.start_task(task, run, self.cx)
+            }
+            Err(error) if is_required => Err(error),
+            Err(_) => {
+                call.trigger = None;
+                match awaited {
+                    Some(awaited) => self.suspend_call(request, call, awaited),
+                    None => self.wait_for_outcome(request, call).await,
+                }
+            }
         }
     }
 
@@ -333,12 +336,15 @@ pub(super) fn approval_answer(answers: &InputResponses) -> Option<ElicitResult> 
     ElicitResult::deserialize(answers.get(APPROVAL_KEY)?).ok()
 }
 
+/// The outcome of a call, which has none if its runtime ended it.
+pub(super) type OutcomeFuture = Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>;
+
 /// A running call that may span several requests.
 pub(super) struct SuspendableCall {
     pub(super) id: CallId,
     /// The tools as they were when the call came.
     pub(super) view: Arc<ToolsetView>,
-    pub(super) outcome: Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>,
+    pub(super) outcome: OutcomeFuture,
     pub(super) cancel: LazyCancelToken,
     pub(super) cancel_on_drop: CancelOnDrop,
     pub(super) approvals: ApprovalReceiver,

@@ -73,6 +73,9 @@ type FindApprover = Arc<dyn Fn() -> Option<Arc<dyn Approver>> + Send + Sync>;
 /// asked, provided that the client supports forms. For every other client an undecided call is
 /// denied, and the denial says how to allow it.
 ///
+/// Clients can run the calls of tools that declare it, with
+/// [`TaskSupport`](tool_sdk_core::TaskSupport), as tasks, whose results they collect later.
+///
 /// Cheap to clone; clones serve the same tools.
 ///
 /// # Examples

@@ -9,10 +9,11 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool_sdk_core::TaskSupport;
+use tool_sdk_core::{CallId, TaskSupport};
 
 use super::task_notifications::notify_status;
 use super::{CallTask, RELATED_TASK_KEY, TaskOwner, TaskRun, task_ttl};
+use crate::server::call::{OutcomeFuture, SuspendableCall};
 use crate::server::connection::Connection;
 use crate::server::event_relay::{EventRelay, NotificationTarget};
 use crate::server::listing::ProtocolEra;
@@ -20,6 +21,10 @@ use crate::server::message::MessageParams;
 use crate::server::request_context::RequestContext;
 use crate::server::response::HandlerResult;
 use crate::server::suspended_calls::random_handle;
+
+/// The methods of the tasks of 2025-11-25, and of the later extension.
+const LEGACY_METHODS: &[&str] = &["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"];
+const MODERN_METHODS: &[&str] = &["tasks/get", "tasks/update", "tasks/cancel"];
 
 /// Whether a call becomes a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,46 +100,37 @@ impl Connection {
         }
     }
 
-    /// Creates the task of a call and returns the result that names it. Fails if the client has too
-    /// many tasks, and then gives the call back.
-    pub(crate) fn create_task(
+    /// Adds a task for a call. Fails if the client has too many.
+    pub(crate) fn add_task(
         &self,
-        mut run: TaskRun,
+        call: &SuspendableCall,
+        tool: &str,
         ttl: Option<Duration>,
-        cx: &RequestContext,
-    ) -> Result<HandlerResult, (ErrorData, TaskRun)> {
-        let era = cx.era();
-        let id = match random_handle() {
-            Ok(id) => id,
-            Err(error) => return Err((error, run)),
-        };
-        let limit = run.call.view.definition(&run.tool).and_then(|it| it.timeout);
+        era: ProtocolEra,
+    ) -> Result<Arc<CallTask>, ErrorData> {
+        let limit = call.view.definition(tool).and_then(|it| it.timeout);
         let task = Arc::new(CallTask::new(
-            id,
+            random_handle()?,
             self.task_owner(era),
             task_ttl(ttl, limit),
             self.approval_scope(),
-            run.call.cancel.clone(),
+            call.cancel.clone(),
         ));
-        let (server, sink) = (&self.server, self.sink.clone());
-        if let Err(error) = server.tasks.insert(&task) {
-            return Err((error, run));
-        }
+        self.server.tasks.insert(&task)?;
+        Ok(task)
+    }
+
+    /// Lets the call of a task run on, and returns the result that names the task.
+    pub(crate) fn start_task(
+        &self,
+        task: Arc<CallTask>,
+        mut run: TaskRun,
+        cx: &RequestContext,
+    ) -> HandlerResult {
+        let (era, server) = (cx.era(), &self.server);
         if era == ProtocolEra::Legacy {
-            // The stream of the request ends with its result.
-            let target = NotificationTarget {
-                sink: sink.clone(),
-                token: cx.meta.get_progress_token(),
-                level: Some(self.log_threshold.get()),
-                task: Some(task.id.clone()),
-            };
-            if let Some(relay) = EventRelay::subscribe(&server.pipeline, &run.call.id, target) {
-                let cancel = run.call.cancel.clone();
-                let outcome = run.call.outcome;
-                run.call.outcome =
-                    Box::pin(async move { relay.forward_during(outcome, &cancel).await });
-            }
-            let notifying = notify_status(Arc::clone(&task), sink);
+            run.call.outcome = self.relay_events(&task, run.call.id.clone(), run.call.outcome, cx);
+            let notifying = notify_status(Arc::clone(&task), self.sink.clone());
             tokio::spawn(self.closed.clone().run_until_cancelled_owned(notifying));
         }
         let created = match era {
@@ -145,9 +141,30 @@ impl Connection {
                 created
             }
         };
-        let running = run.run(task, Arc::clone(&server.tasks), server.shutdown.clone());
-        tokio::spawn(running);
-        Ok(self.json_result(era, created))
+        tokio::spawn(run.run(task, Arc::clone(&server.tasks), server.shutdown.clone()));
+        self.json_result(era, created)
+    }
+
+    /// Returns the call of a client of 2025-11-25 with its notifications, which go where those without a
+    /// request go: the stream of the request ends with its result.
+    fn relay_events(
+        &self,
+        task: &CallTask,
+        call: CallId,
+        outcome: OutcomeFuture,
+        cx: &RequestContext,
+    ) -> OutcomeFuture {
+        let target = NotificationTarget {
+            sink: self.sink.clone(),
+            token: cx.meta.get_progress_token(),
+            level: Some(self.log_threshold.get()),
+            task: Some(task.id.clone()),
+        };
+        let cancel = task.call_cancel.clone();
+        match EventRelay::subscribe(&self.server.pipeline, &call, target) {
+            Some(relay) => Box::pin(async move { relay.forward_during(outcome, &cancel).await }),
+            None => outcome,
+        }
     }
 
     /// Returns whose the tasks of this client are.
@@ -174,10 +191,9 @@ impl Connection {
         cx: &RequestContext,
     ) -> Option<HandlerResult> {
         let era = cx.era();
-        let is_known = match (era, method) {
-            (_, "tasks/get" | "tasks/cancel") | (ProtocolEra::Modern, "tasks/update") => true,
-            (ProtocolEra::Legacy, "tasks/list" | "tasks/result") => true,
-            _ => false,
+        let is_known = match era {
+            ProtocolEra::Legacy => LEGACY_METHODS.contains(&method),
+            ProtocolEra::Modern => MODERN_METHODS.contains(&method),
         };
         if !is_known || (era == ProtocolEra::Legacy && !has_tasks(&cx.version)) {
             return Some(Err(not_found(method.to_owned())));
