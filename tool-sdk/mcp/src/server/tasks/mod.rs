@@ -84,7 +84,7 @@ impl TaskStore {
 
     /// Cancels the tasks of an owner that cannot come back.
     pub(super) fn cancel_all(&self, owner: &TaskOwner) {
-        self.list(owner).iter().for_each(|task| task.cancel());
+        self.list(owner).iter().for_each(|task| task.cancel("the client has disconnected"));
     }
 
     fn remove(&self, id: &str) {

@@ -178,10 +178,10 @@ impl CallTask {
         });
     }
 
-    /// Cancels the task and its call.
-    pub(super) fn cancel(&self) {
-        let words = "the task was cancelled by request".to_owned();
-        self.state.send_modify(|state| state.end(TaskProgress::Cancelled, Some(words)));
+    /// Cancels the task and its call, and says why.
+    pub(super) fn cancel(&self, reason: &str) {
+        let reason = Some(reason.to_owned());
+        self.state.send_modify(|state| state.end(TaskProgress::Cancelled, reason));
         self.call_cancel.token().cancel();
     }
 
@@ -210,10 +210,11 @@ impl CallTask {
 
     /// Returns the result of a task that has ended.
     pub(super) fn result(&self) -> Result<Value, ErrorData> {
-        match &self.state.borrow().progress {
+        let state = self.state.borrow();
+        match &state.progress {
             TaskProgress::Ended { result, .. } => result.clone(),
             TaskProgress::Cancelled => {
-                Err(ErrorData::internal_error("the task was cancelled by request", None))
+                Err(ErrorData::internal_error(state.message.clone().unwrap_or_default(), None))
             }
             TaskProgress::Running => {
                 Err(ErrorData::invalid_request("the task has not ended", None))

@@ -26,6 +26,9 @@ use crate::server::suspended_calls::random_handle;
 const LEGACY_METHODS: &[&str] = &["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"];
 const MODERN_METHODS: &[&str] = &["tasks/get", "tasks/update", "tasks/cancel"];
 
+/// What a client reads about a task that it has cancelled.
+const CANCELLED: &str = "the task was cancelled by request";
+
 /// Whether a call becomes a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskUse {
@@ -221,7 +224,7 @@ impl Connection {
                 let answers: InputResponses = params.required("inputResponses")?;
                 task.accept_answers(&answers);
             }
-            _ => task.cancel(),
+            _ => task.cancel(CANCELLED),
         }
         self.result(ProtocolEra::Modern, ServerResult::TaskAckResult(TaskAckResult::new()))
     }
@@ -233,7 +236,7 @@ impl Connection {
                 let words = "the task has ended, so it cannot be cancelled";
                 return Err(ErrorData::invalid_params(words, None));
             }
-            task.cancel();
+            task.cancel(CANCELLED);
         }
         self.json_result(ProtocolEra::Legacy, task.to_json())
     }

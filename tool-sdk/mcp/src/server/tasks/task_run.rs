@@ -28,12 +28,11 @@ impl TaskRun {
         store: Arc<TaskStore>,
         shutdown: CancellationToken,
     ) {
-        let has_ended = tokio::select! {
-            ended = timeout(task.ttl, self.drive(&task, &store)) => ended.is_ok(),
-            () = shutdown.cancelled() => false,
-        };
-        if !has_ended {
-            task.cancel();
+        tokio::select! {
+            ended = timeout(task.ttl, self.drive(&task, &store)) => if ended.is_err() {
+                task.cancel("the task expired");
+            },
+            () = shutdown.cancelled() => task.cancel("the server shuts down"),
         }
         let age = task.created_at.elapsed().unwrap_or_default();
         shutdown.run_until_cancelled(sleep(task.ttl.saturating_sub(age))).await;

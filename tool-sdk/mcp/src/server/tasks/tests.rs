@@ -52,13 +52,13 @@ fn a_principal_has_so_many_tasks_and_so_many_bytes_of_results() {
 #[test]
 fn an_ended_task_does_not_change() {
     let task = task(1, "ada");
-    task.cancel();
+    task.cancel("it is late");
     task.end(Ok(true.into()), 4);
     task.set_message("more");
     let json = task.to_detailed_json();
     assert_eq!(json["status"], "cancelled");
     assert_eq!(json.get("result"), None);
-    assert_eq!(json["statusMessage"], "the task was cancelled by request");
+    assert_eq!(json["statusMessage"], "it is late");
 }
 
 #[test]
