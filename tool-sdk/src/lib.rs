@@ -395,6 +395,9 @@ pub use tool_sdk_net as net;
 #[cfg(feature = "process")]
 #[doc(inline)]
 pub use tool_sdk_process as process;
+#[cfg(feature = "remote")]
+#[doc(inline)]
+pub use tool_sdk_remote as remote;
 #[cfg(feature = "store")]
 #[doc(inline)]
 pub use tool_sdk_store as store;

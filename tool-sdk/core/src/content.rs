@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 /// assert_eq!(output.as_text(), "3 matches");
 /// assert_eq!(output.attachments().len(), 1);
 /// ```
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Output {
     text: String,
     format: TextFormat,
@@ -31,14 +31,14 @@ pub struct Output {
 }
 
 /// Whether the text is plain text or a structured value as JSON.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum TextFormat {
     #[default]
     Text,
     Json,
 }
 
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 struct OutputExtras {
     title: Option<String>,
     structured: Option<Value>,
@@ -59,7 +59,7 @@ struct OutputExtras {
 }
 
 /// Output that a tool lost before there was a text; it is in no file either.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DroppedOutput {
     pub(crate) lines: usize,
     pub(crate) bytes: usize,

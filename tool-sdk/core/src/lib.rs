@@ -127,7 +127,7 @@ pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
 pub use self::tool::{
-    Args, Definition, DynamicTool, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
+    Args, CallFacts, CompletionFuture, Definition, DynamicTool, FailureRecord, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
     IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall, Refinement,
     Resource, SourceLocation, TaskSupport, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods,
     ToolSource, Truncate, TypedOutput,

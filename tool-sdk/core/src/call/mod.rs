@@ -17,6 +17,7 @@ pub use self::cancel::LazyCancelToken;
 pub(crate) use self::origin::CallOrigin;
 use crate::content::Output;
 use crate::error::ToolError;
+use crate::permission::Fingerprint;
 
 /// The id of one call: given by the provider or generated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -85,7 +86,8 @@ pub struct RawArgs<'a> {
 }
 
 /// Which deviations from a tool's schema are accepted; none by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Leniency {
     /// `null` for an optional argument, or for an optional field at any depth, means that it is
@@ -196,6 +198,7 @@ pub struct Call<'a> {
     pub cancel: Option<LazyCancelToken>,
     /// The running call that makes this one.
     pub(crate) parent: Option<Arc<CallOrigin>>,
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 impl<'a> Call<'a> {
@@ -211,7 +214,16 @@ impl<'a> Call<'a> {
             max_output: None,
             cancel: None,
             parent: None,
+            fingerprint: None,
         }
+    }
+
+    /// Runs the call only if this is its fingerprint when it is authorized, so that an approval that
+    /// was given elsewhere counts for exactly one call.
+    #[must_use]
+    pub fn bound_to(mut self, fingerprint: Fingerprint) -> Self {
+        self.fingerprint = Some(fingerprint);
+        self
     }
 
     /// Sets the provider's id of this call; an empty id is ignored.

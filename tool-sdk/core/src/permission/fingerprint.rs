@@ -9,8 +9,8 @@ use crate::sha256::to_hex;
 use std::fmt;
 
 use hmac_sha256::Hash;
-use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Error, json};
 
@@ -32,7 +32,7 @@ use crate::tool::args::MAX_DEPTH;
 /// assert_ne!(shown, Fingerprint::compute(&tool, r#"{"jobs":2,"cmd":"make "}"#, &facts));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
@@ -59,6 +59,12 @@ impl Fingerprint {
             hash.add(value);
         }
         Self(hash.finish())
+    }
+
+    /// Returns the fingerprint that was written as this text.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
     }
 
     /// Returns the fingerprint as text.

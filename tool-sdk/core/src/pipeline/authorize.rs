@@ -22,7 +22,7 @@ use crate::error::ToolError;
 use crate::permission::{
     Action, Decision, DecisionSource, Grant, Grantee, PolicyOverride, Rule, definition_version,
 };
-use crate::tool::{Definition, PreparedCall, Resource, ToolSource};
+use crate::tool::{CallFacts, Definition, PreparedCall, Resource, ToolSource};
 
 /// The reason for denying a call whose tool panicked while reporting what the call does.
 const UNKNOWN_CALL: &str = "the tool failed to describe this call";
@@ -36,6 +36,7 @@ impl Invocation<'_> {
             self.enter_stage("loop_guard");
             self.check_loop_guard(call);
             self.enter_stage("authorize");
+            self.complete_call(call).await?;
             let decision = decide(self, call, &context);
             let mut result = match decision.action {
                 Action::Allow | Action::Deny => ApprovalResult::without_prompt(decision),
@@ -54,6 +55,12 @@ impl Invocation<'_> {
             self.metadata.halt_reason = Some(reason);
             self.stop_batch_when_halted();
         }
+        let decision = match decision.action {
+            Action::Allow if !self.is_bound_call(&*call.prepared) => {
+                decision.with_response(Action::Deny, "it is not the call that was approved")
+            }
+            _ => decision,
+        };
         self.record_decision(&*call.prepared, &decision, answer.as_ref())?;
         if decision.action != Action::Allow {
             return Err(denied_error(self, decision));
@@ -105,14 +112,45 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    /// Returns the decision about the call, without an approval request and without running it.
-    pub(super) async fn check(mut self) -> Result<CheckOutcome, ToolError> {
+    /// Whether the call is the one that its caller [bound](crate::Call::bound_to) it to.
+    fn is_bound_call(&self, prepared: &dyn PreparedCall) -> bool {
+        let bound = self.call.fingerprint.as_ref();
+        bound.is_none_or(|bound| *bound == self.fingerprint(prepared))
+    }
+
+    /// Returns what the call would do, without running it and without an approval request.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the call is denied, whatever a person would answer.
+    pub(super) async fn describe(mut self) -> Result<CallFacts, ToolError> {
+        let call = self.prepare_for_check().await?;
+        let context = self.context();
+        let (decision, touched) = decide_with_resources(&self, &call, &context);
+        if decision.action == Action::Deny {
+            return Err(denied_error(&self, decision));
+        }
+        let prepared = &*call.prepared;
+        let fingerprint = self.fingerprint_of(prepared, &touched, &context);
+        let summary = self.summarize(prepared);
+        catch_panic(|| CallFacts::collect(prepared, &context, fingerprint, summary))
+    }
+
+    /// Takes a call that will not run to the point where it is decided.
+    async fn prepare_for_check(&mut self) -> Result<DecodedCall, ToolError> {
         self.resolve()?;
         self.admit()?;
         self.restore_plan_mode().await;
         let mut call = self.parse_for_check()?;
         self.check_cancelled()?;
         self.consult_hooks(&mut call).await?;
+        self.complete_call(&mut call).await?;
+        Ok(call)
+    }
+
+    /// Returns the decision about the call, without an approval request and without running it.
+    pub(super) async fn check(mut self) -> Result<CheckOutcome, ToolError> {
+        let call = self.prepare_for_check().await?;
         let context = self.context();
         let (mut decision, touched) = decide_with_resources(&self, &call, &context);
         let suggestions = match decision.action {

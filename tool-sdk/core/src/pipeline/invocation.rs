@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use super::approval::ApprovedEdit;
-use super::execute::{cancelled_error, catch_panic};
+use super::execute::{ContainedFuture, cancelled_error, catch_panic};
 use super::inner::PipelineInner;
 use super::loop_guard::LoopTicket;
 use super::trace;
@@ -261,6 +261,17 @@ impl<'a> Invocation<'a> {
     /// Returns a call for [`Pipeline::check`](super::Pipeline::check).
     pub(super) fn parse_for_check(&self) -> Result<DecodedCall, ToolError> {
         self.decode_args().map(DecodedCall::new)
+    }
+
+    /// Waits for the facts of the call that only another program knows.
+    pub(super) async fn complete_call(&self, call: &mut DecodedCall) -> Result<(), ToolError> {
+        let context = self.context();
+        for prepared in call.original.iter_mut().chain([&mut call.prepared]) {
+            if let Some(missing) = catch_panic(|| prepared.complete(&context))? {
+                self.unless_cancelled(ContainedFuture::new(missing)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Replaces the arguments with those that the hooks `names` wrote.

@@ -78,6 +78,7 @@ use crate::permission::{
     Grant, GrantStore, Mode, Rule, Ruleset,
 };
 use crate::scheduler::Scheduler;
+use crate::tool::CallFacts;
 use crate::toolset::Toolset;
 use crate::truncate::sweep_outputs;
 
@@ -510,6 +511,43 @@ impl Pipeline {
         call: Call<'_>,
     ) -> Result<CheckOutcome, ToolError> {
         Invocation::new(&self.inner, session, &call, None).check().await
+    }
+
+    /// Returns what a call would do and touch, without running it and without an approval request,
+    /// for a program that decides about it elsewhere. The before-hooks run.
+    ///
+    /// # Errors
+    ///
+    /// Fails like a call whose tool is unknown, whose arguments are invalid, or which is denied.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Call, Pipeline, Registry, Session, tool, tools};
+    ///
+    /// /// Say hello.
+    /// #[tool(read)]
+    /// fn hello() -> &'static str {
+    ///     "hello"
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let pipeline = Pipeline::new(Registry::builder().add(tools![hello]).build()?);
+    /// let session = Session::default();
+    /// let facts = pipeline.describe(&session, Call::new("hello", "{}")).await?;
+    /// // Only exactly this call runs.
+    /// let call = Call::new("hello", "{}").bound_to(facts.fingerprint);
+    /// assert_eq!(pipeline.call(&session, call).await.text(), "hello");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn describe(
+        &self,
+        session: &Session,
+        call: Call<'_>,
+    ) -> Result<CallFacts, ToolError> {
+        Invocation::new(&self.inner, session, &call, None).describe().await
     }
 }
 

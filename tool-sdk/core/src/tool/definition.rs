@@ -200,8 +200,11 @@ pub enum ToolSource {
         /// The plugin's id.
         id: String,
     },
-    /// Another remote source.
-    Remote,
+    /// The workers of a namespace, on other machines.
+    Remote {
+        /// The namespace, as the host's configuration names it.
+        namespace: String,
+    },
 }
 
 /// The source location of a tool.
@@ -342,7 +345,7 @@ impl Definition {
             (None, ToolSource::Native) => "added by the host".to_owned(),
             (None, ToolSource::Mcp { server }) => format!("MCP server `{server}`"),
             (None, ToolSource::Plugin { id }) => format!("plugin `{id}`"),
-            (None, ToolSource::Remote) => "a remote host".to_owned(),
+            (None, ToolSource::Remote { namespace }) => format!("workers of `{namespace}`"),
         }
     }
 }

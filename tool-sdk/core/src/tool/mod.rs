@@ -8,6 +8,7 @@
 
 pub(crate) mod args;
 mod definition;
+mod call_facts;
 mod display;
 mod dynamic;
 mod external_arg_names;
@@ -31,6 +32,7 @@ pub use self::args::check_strict;
 pub use self::args::check_unambiguous;
 pub use self::args::closest_name;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
+pub use self::call_facts::{CallFacts, FailureRecord};
 pub use self::definition::{
     Definition, Flags, Parallel, Refinement, SourceLocation, TaskSupport, ToolSource, Truncate,
 };
@@ -64,6 +66,9 @@ use crate::error::ToolError;
 
 /// The future of a running call.
 pub type OutputFuture = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
+
+/// The future that [completes](PreparedCall::complete) a call.
+pub type CompletionFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 
 /// A function that a model can call.
 ///
@@ -184,6 +189,17 @@ pub trait Tool: Send + Sync + 'static {
 pub trait PreparedCall: Send {
     /// Runs the tool, after a pipeline has authorized this value.
     fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture;
+
+    /// Starts what has to be known of the call before its resources, preview and other facts can be
+    /// reported, where only another program knows it; `None`, the default, when nothing is missing.
+    ///
+    /// The pipeline waits for it after the before-hooks, before it decides about the call, and each
+    /// time before it decides again, so a call that has its facts returns `None`. An error ends the
+    /// call.
+    fn complete(&mut self, cx: &Context) -> Option<CompletionFuture<'_>> {
+        let _ = cx;
+        None
+    }
 
     /// Returns a one-line summary of the call for people.
     fn summary(&self) -> Option<String> {

@@ -9,7 +9,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::{ErrorKind, ToolError};
 use crate::redact::Redactor;
@@ -31,7 +31,8 @@ use crate::risk::RiskClass;
 /// let file = Resource::path("src/main.rs", "/home/ada/project/src/main.rs");
 /// assert!(file.spellings().eq(["src/main.rs", "/home/ada/project/src/main.rs"]));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Resource {
     text: Cow<'static, str>,
     path: Option<PathBuf>,
@@ -49,7 +50,7 @@ pub struct Resource {
 }
 
 /// How well the tool understands what the call does to the resource, from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Certainty {
     /// Known to be read-only.
     ReadOnly,
@@ -64,7 +65,7 @@ enum Certainty {
 }
 
 /// What happens to the resource where no rule matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum ApprovalDefault {
     /// The tool or the mode decides.
     ByMode,
@@ -75,7 +76,7 @@ enum ApprovalDefault {
 }
 
 /// Whether rules of every action apply to the resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ResourceRole {
     /// It is authorized by itself.
     Whole,
@@ -84,7 +85,7 @@ enum ResourceRole {
 }
 
 /// The parts of a resource that few resources have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ResourceDetails {
     alias_paths: Vec<String>,
     names: Vec<String>,
@@ -117,7 +118,7 @@ impl PathAlias {
 }
 
 /// How a path was sent, if that differs from its text. Ignored when resources are compared.
-#[derive(Clone, Debug, Default, Eq)]
+#[derive(Clone, Debug, Default, Eq, Serialize, Deserialize)]
 struct SentSpelling(Option<Box<str>>);
 
 impl PartialEq for SentSpelling {
@@ -127,7 +128,7 @@ impl PartialEq for SentSpelling {
 }
 
 /// Why the tool would refuse the call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ResourceRefusal {
     kind: ErrorKind,
     message: String,
@@ -457,6 +458,13 @@ impl Resource {
     #[must_use]
     pub fn confined_by_sandbox(mut self) -> Self {
         self.is_confined = true;
+        self
+    }
+
+    /// Removes [`confined_by_sandbox`](Self::confined_by_sandbox): the sandbox is not one that the
+    /// deciding program knows.
+    pub(crate) fn without_confinement(mut self) -> Self {
+        self.is_confined = false;
         self
     }
 

@@ -158,7 +158,7 @@ mod tests {
             .attach(Attachment::uri("text/html", "https://example.com/"))
             .attach(Attachment::bytes("image/png", vec![1]))
             .metadata("_meta", json!({ "ui": { "resourceUri": "ui://more" } }));
-        tool.source = ToolSource::Remote;
+        tool.source = ToolSource::Remote { namespace: "shop".to_owned() };
         assert_eq!(previews.prefetch_linked(&tool, &output), 0);
 
         tool.source = ToolSource::Mcp { server: "s".to_owned() };

@@ -134,7 +134,9 @@ impl ApprovalRequest {
             ToolSource::Native => "from this program".to_owned(),
             ToolSource::Mcp { server } => format!("from MCP server {}", quote_visible(server)),
             ToolSource::Plugin { id } => format!("from plugin {}", quote_visible(id)),
-            ToolSource::Remote => "from a remote host".to_owned(),
+            ToolSource::Remote { namespace } => {
+                format!("from the workers of {}", quote_visible(namespace))
+            }
         });
         who.push(format!("can {}", describe_risk(self.risk)));
         who.push(format!("permission {}", quote_visible(&self.permission)));

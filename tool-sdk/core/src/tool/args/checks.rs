@@ -71,7 +71,7 @@ impl ArgChecks {
     }
 
     /// Creates the checks of a tool that has only a definition.
-    pub(crate) fn from_definition(definition: &Definition) -> Self {
+    pub fn from_definition(definition: &Definition) -> Self {
         let (schema, sensitive) = (&definition.parameters, &definition.display.sensitive);
         Self::from_schema(schema.clone(), sensitive).with_external_check(schema, sensitive)
     }
@@ -97,7 +97,7 @@ impl ArgChecks {
     }
 
     /// Returns the first requirement of the schema that is not checked.
-    pub(crate) fn unsupported(&self) -> Option<&str> {
+    pub fn unsupported(&self) -> Option<&str> {
         let find = || unsupported(self.schema.as_map());
         self.unsupported.get_or_init(find).as_deref()
     }

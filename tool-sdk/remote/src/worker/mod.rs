@@ -1,0 +1,324 @@
+//! A worker: serves the tools of its program to the hosts of a namespace.
+//!
+//! [`offer`] is what the services API lists, [`calls`] prepares and runs.
+//!
+//! **Invariant:** nothing runs before a permit for exactly this call was accepted.
+
+mod calls;
+mod offer;
+mod sessions;
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_nats::service::ServiceExt as _;
+use async_nats::service::endpoint::Endpoint;
+use async_nats::service::{Request, Service};
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, SelectAll};
+use futures_util::{StreamExt as _, stream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tool_sdk_core::{Pipeline, Session};
+
+use self::offer::ToolOffer;
+use self::sessions::WorkerSessions;
+use crate::connection::NatsConfig;
+use crate::error::RemoteError;
+use crate::namespace::Namespace;
+use crate::nonces::UsedNonces;
+use crate::payload::Payloads;
+use crate::permit::{PermitVerifier, random_id};
+use crate::protocol::{
+    CANCEL, DRAIN, PREPARE, PROGRAM, RUN, WORKER, changed_subject, service_name, short_hash,
+    tool_subject, worker_subject,
+};
+
+/// How many calls a worker prepares at the same time.
+const MAX_PREPARING: usize = 64;
+
+/// The settings of a worker.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct WorkerConfig {
+    namespace: Namespace,
+    verifier: PermitVerifier,
+    max_calls: usize,
+    heartbeat: Duration,
+    drain_timeout: Duration,
+    program: String,
+}
+
+impl WorkerConfig {
+    /// Returns the settings of a worker of `namespace` that accepts the permits of `verifier`: 16
+    /// calls at a time, a heartbeat each second, and 30 s to end running calls.
+    #[must_use]
+    pub fn new(namespace: Namespace, verifier: PermitVerifier) -> Self {
+        Self {
+            namespace,
+            verifier,
+            max_calls: 16,
+            heartbeat: Duration::from_secs(1),
+            drain_timeout: Duration::from_secs(30),
+            program: "worker".to_owned(),
+        }
+    }
+
+    /// Sets how many calls run at a time; further ones go to other workers.
+    #[must_use]
+    pub fn max_calls(mut self, calls: usize) -> Self {
+        self.max_calls = calls.clamp(1, 4096);
+        self
+    }
+
+    /// Sets how often the worker reports that a call still runs.
+    #[must_use]
+    pub fn heartbeat(mut self, interval: Duration) -> Self {
+        self.heartbeat = interval.max(Duration::from_millis(10));
+        self
+    }
+
+    /// Sets how long running calls may go on when the worker ends.
+    #[must_use]
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.drain_timeout = timeout;
+        self
+    }
+
+    /// Sets the name of the program, for people.
+    #[must_use]
+    pub fn program(mut self, name: impl Into<String>) -> Self {
+        self.program = name.into();
+        self
+    }
+}
+
+/// A worker: the tools of a pipeline, for the hosts of a namespace.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tool_sdk::remote::{NatsConfig, PermitVerifier, Worker, WorkerConfig};
+/// use tool_sdk::{CancellationToken, Pipeline, Registry, Session};
+///
+/// # async fn example(key: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// let pipeline = Pipeline::new(Registry::default());
+/// let config = WorkerConfig::new("demo".parse()?, PermitVerifier::from_key(key)?);
+/// let server = NatsConfig::new("nats://127.0.0.1:4222")?;
+/// let worker = Worker::connect(&server, config, pipeline, Session::default()).await?;
+/// worker.serve(CancellationToken::new()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Worker(Arc<WorkerState>);
+
+/// What the tasks of a worker share.
+#[derive(Debug)]
+struct WorkerState {
+    id: String,
+    config: WorkerConfig,
+    pipeline: Pipeline,
+    sessions: WorkerSessions,
+    payloads: Payloads,
+    nonces: UsedNonces,
+    slots: Semaphore,
+    preparing: Semaphore,
+    /// The tools that are offered now.
+    offer: Mutex<Arc<ToolOffer>>,
+    /// How running calls are cancelled, by the nonces of their permits.
+    running: Mutex<HashMap<String, CancellationToken>>,
+    tasks: TaskTracker,
+    drain: CancellationToken,
+    counters: WorkerCounters,
+}
+
+/// What a worker has done.
+#[derive(Debug, Default)]
+struct WorkerCounters {
+    /// Calls whose tool failed.
+    failed: AtomicU64,
+    /// Requests that were refused because the worker was busy.
+    busy: AtomicU64,
+    /// Requests that were refused for another reason.
+    refused: AtomicU64,
+}
+
+/// A request, and the endpoint that received it.
+type IncomingRequests = SelectAll<BoxStream<'static, (EndpointKind, Request)>>;
+
+#[derive(Clone, Copy, Debug)]
+enum EndpointKind {
+    Prepare,
+    Run,
+    Drain,
+}
+
+impl Worker {
+    /// Connects to the server. The calls of a host are made in sessions like `session`, which
+    /// provides the services of the tools.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the server cannot be reached.
+    pub async fn connect(
+        server: &NatsConfig,
+        config: WorkerConfig,
+        pipeline: Pipeline,
+        session: Session,
+    ) -> Result<Self, RemoteError> {
+        let client = server.connect(&format!("worker of {}", config.namespace)).await?;
+        let mut id = random_id();
+        id.truncate(16);
+        Ok(Self(Arc::new(WorkerState {
+            id,
+            sessions: WorkerSessions::new(session),
+            payloads: Payloads::new(client, &config.namespace),
+            nonces: UsedNonces::default(),
+            slots: Semaphore::new(config.max_calls),
+            preparing: Semaphore::new(MAX_PREPARING),
+            offer: Mutex::default(),
+            running: Mutex::default(),
+            tasks: TaskTracker::new(),
+            drain: CancellationToken::new(),
+            counters: WorkerCounters::default(),
+            config,
+            pipeline,
+        })))
+    }
+
+    /// Returns the id of the worker.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Serves until `shutdown`, or until a host drains the worker; then waits for the running calls.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the tools cannot be offered.
+    pub async fn serve(self, shutdown: CancellationToken) -> Result<(), RemoteError> {
+        let state = &self.0;
+        let client = &state.payloads.client;
+        let cancels = worker_subject(&state.config.namespace, &state.id, CANCEL) + ".*";
+        let mut cancels = client.subscribe(cancels).await.map_err(RemoteError::request)?;
+        let mut changes = state.pipeline.toolset().subscribe_changes();
+        let (mut service, mut requests) = state.offer_tools().await?;
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = state.drain.cancelled() => break,
+                Some(cancel) = cancels.next() => state.cancel_call(&cancel.subject),
+                Some((kind, request)) = requests.next() => {
+                    state.tasks.spawn(Arc::clone(state).handle(kind, request));
+                }
+                Ok(()) = changes.changed() => {
+                    if !state.has_current_offer() {
+                        // The new service is there before the old one goes.
+                        let (renewed, received) = state.offer_tools().await?;
+                        let _ = std::mem::replace(&mut service, renewed).stop().await;
+                        requests.extend(received);
+                    }
+                }
+                else => break,
+            }
+        }
+        // From here on no host finds the worker, and calls that were prepared go elsewhere.
+        let _ = service.stop().await;
+        drop(requests);
+        state.announce_change().await;
+        state.tasks.close();
+        let ended = async {
+            let mut ended = std::pin::pin!(state.tasks.wait());
+            loop {
+                tokio::select! {
+                    () = &mut ended => return,
+                    Some(cancel) = cancels.next() => state.cancel_call(&cancel.subject),
+                }
+            }
+        };
+        if tokio::time::timeout(state.config.drain_timeout, ended).await.is_err() {
+            state.cancel_all();
+            state.tasks.wait().await;
+        }
+        client.flush().await.map_err(RemoteError::request)
+    }
+}
+
+impl WorkerState {
+    /// Registers a service with the current tools.
+    async fn offer_tools(
+        self: &Arc<Self>,
+    ) -> Result<(Service, IncomingRequests), RemoteError> {
+        let offer = Arc::new(ToolOffer::from_toolset(self.pipeline.toolset())?);
+        offer.check_size(self.payloads.client.max_payload())?;
+        let failed = |error: async_nats::Error| RemoteError::Offer(error.to_string());
+        let namespace = &self.config.namespace;
+        let state = Arc::clone(self);
+        let metadata = HashMap::from([
+            (WORKER.to_owned(), self.id.clone()),
+            (PROGRAM.to_owned(), self.config.program.clone()),
+        ]);
+        let service = self
+            .payloads
+            .client
+            .service_builder()
+            .description(format!("tools of {}", self.config.program))
+            .metadata(metadata)
+            .stats_handler(move |endpoint, _| match endpoint == RUN {
+                true => state.load(),
+                false => serde_json::Value::Null,
+            })
+            .start(service_name(namespace), env!("CARGO_PKG_VERSION"))
+            .await
+            .map_err(failed)?;
+        let mut requests = SelectAll::new();
+        for (verb, kind) in [
+            (RUN, EndpointKind::Run),
+            (PREPARE, EndpointKind::Prepare),
+            (DRAIN, EndpointKind::Drain),
+        ] {
+            let subject = worker_subject(namespace, &self.id, verb);
+            let endpoint = service.endpoint_builder().name(verb).queue_group(&self.id);
+            requests.push(tagged(kind, endpoint.add(subject).await.map_err(failed)?));
+        }
+        for tool in offer.iter() {
+            let subject = tool_subject(namespace, &tool.name, &tool.hash);
+            let endpoint = service
+                .endpoint_builder()
+                .name(&tool.name)
+                .queue_group(short_hash(&tool.hash))
+                .metadata(tool.metadata());
+            requests.push(tagged(
+                EndpointKind::Prepare,
+                endpoint.add(subject).await.map_err(failed)?,
+            ));
+        }
+        *self.lock_offer() = offer;
+        self.payloads.client.flush().await.map_err(RemoteError::request)?;
+        self.announce_change().await;
+        Ok((service, requests))
+    }
+
+    /// Whether the tools that are offered are those of the pipeline.
+    fn has_current_offer(&self) -> bool {
+        ToolOffer::from_toolset(self.pipeline.toolset()).is_ok_and(|now| now == **self.lock_offer())
+    }
+
+    /// Tells hosts to look again; they also look from time to time.
+    async fn announce_change(&self) {
+        let subject = changed_subject(&self.config.namespace);
+        let _ = self.payloads.client.publish(subject, Bytes::new()).await;
+    }
+}
+
+fn tagged(
+    kind: EndpointKind,
+    endpoint: Endpoint,
+) -> BoxStream<'static, (EndpointKind, Request)> {
+    endpoint.zip(stream::repeat(kind)).map(|(request, kind)| (kind, request)).boxed()
+}

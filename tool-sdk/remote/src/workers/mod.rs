@@ -1,0 +1,322 @@
+//! The workers of a namespace, whose tools a host has beside its own.
+//!
+//! [`discovery`] keeps the list of workers, [`tool`] is a tool of theirs, [`prepare`] and [`run`] are
+//! the two messages of a call.
+//!
+//! **Invariant:** nothing that a worker says lowers what the host requires of a call.
+
+mod discovery;
+mod known_workers;
+mod prepare;
+mod run;
+mod tool;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tool_sdk_core::{Pipeline, Tool, Toolset};
+
+use self::known_workers::KnownWorkers;
+use self::tool::RemoteTool;
+use crate::connection::NatsConfig;
+use crate::error::RemoteError;
+use crate::namespace::Namespace;
+use crate::payload::Payloads;
+use crate::permit::{Permit, PermitPurpose, PermitSigner};
+use crate::protocol::{DRAIN, Refusal, worker_subject};
+
+/// How long a permit to drain a worker is valid, and the answer may take.
+const DRAIN_ANSWER: Duration = Duration::from_secs(5);
+
+/// How a host uses the workers of a namespace.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WorkersConfig {
+    namespace: Namespace,
+    signer: PermitSigner,
+    prepare_timeout: Duration,
+    lost_after: Duration,
+    refresh: Duration,
+    trusts_definitions: bool,
+}
+
+impl WorkersConfig {
+    /// Returns the settings for the workers of `namespace` that accept the permits of `signer`: 6 s to
+    /// prepare a call, and a worker is lost after 5 s without a heartbeat.
+    #[must_use]
+    pub fn new(namespace: Namespace, signer: PermitSigner) -> Self {
+        Self {
+            namespace,
+            signer,
+            prepare_timeout: Duration::from_secs(6),
+            lost_after: Duration::from_secs(5),
+            refresh: Duration::from_secs(10),
+            trusts_definitions: false,
+        }
+    }
+
+    /// Sets how long it may take until a worker has prepared a call.
+    #[must_use]
+    pub fn prepare_timeout(mut self, timeout: Duration) -> Self {
+        self.prepare_timeout = timeout;
+        self
+    }
+
+    /// Sets after what silence the worker of a running call is lost. Workers send a heartbeat each
+    /// second, unless they are told otherwise.
+    #[must_use]
+    pub fn lost_after(mut self, silence: Duration) -> Self {
+        self.lost_after = silence;
+        self
+    }
+
+    /// Sets how often the host asks which workers there are. Workers also announce changes.
+    #[must_use]
+    pub fn refresh(mut self, interval: Duration) -> Self {
+        self.refresh = interval.max(Duration::from_millis(50));
+        self
+    }
+
+    /// Trusts what workers say of their tools: a tool that was never seen, or has changed, does not
+    /// ask for approval because of that.
+    #[must_use]
+    pub fn trust_definitions(mut self) -> Self {
+        self.trusts_definitions = true;
+        self
+    }
+}
+
+/// The workers of a namespace, whose tools a pipeline has beside its own.
+///
+/// Their tools work like any other: a model calls them by name; rules, hooks and limits apply. Their
+/// names and permissions begin with `remote__NAMESPACE__`. A tool that was not yet run in its current
+/// definition asks under the permission `remote_definition`, and the prompt shows what changed.
+///
+/// Cheap to clone; clones share the connection.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tool_sdk::remote::{NatsConfig, PermitSigner, Workers, WorkersConfig};
+/// use tool_sdk::{Call, Pipeline, Registry, Session};
+///
+/// # async fn example(key: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// let pipeline = Pipeline::new(Registry::default());
+/// let config = WorkersConfig::new("demo".parse()?, PermitSigner::from_key(key)?);
+/// let server = NatsConfig::new("nats://127.0.0.1:4222")?;
+/// let workers = Workers::connect(&server, config).await?;
+/// workers.attach_to(&pipeline);
+///
+/// let call = Call::new("remote__demo__read_file", r#"{"path": "notes.txt"}"#);
+/// println!("{}", pipeline.call(&Session::default(), call).await.text());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Workers(Arc<OpenWorkers>);
+
+/// Closes the connection when the last handle is dropped: tools and state own each other.
+struct OpenWorkers(Arc<WorkersState>);
+
+impl Drop for OpenWorkers {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// A tool, and what was added to the toolset for it.
+type PublishedTool = (RemoteTool, Arc<dyn Tool>);
+
+/// What the tools and tasks of a namespace share.
+struct WorkersState {
+    config: WorkersConfig,
+    payloads: Payloads,
+    toolset: Mutex<Weak<Toolset>>,
+    known: Mutex<KnownWorkers>,
+    /// The tools that are published, in the order of their names.
+    published: Mutex<Vec<PublishedTool>>,
+    /// Asks for a look at the workers before its time.
+    look_now: Notify,
+    closed: CancellationToken,
+}
+
+impl fmt::Debug for WorkersState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkersState").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Workers").field(self.namespace()).finish()
+    }
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WorkerStatus {
+    /// Its id.
+    pub id: String,
+    /// Its program.
+    pub program: String,
+    /// The names of its tools, as the worker calls them.
+    pub tools: Vec<String>,
+    /// Whether it answered when it was asked last.
+    pub answers: bool,
+}
+
+/// What a worker has done, and its load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WorkerStats {
+    /// Its id.
+    pub id: String,
+    /// Its program.
+    pub program: String,
+    /// How many calls run.
+    pub running: u64,
+    /// How many calls may run.
+    pub limit: u64,
+    /// How many calls were run.
+    pub calls: u64,
+    /// How many calls failed.
+    pub failed: u64,
+    /// How many requests were refused because it was busy.
+    pub busy: u64,
+    /// How many requests were refused for another reason, such as a permit that is not valid.
+    pub refused: u64,
+    /// The mean time of a call, in milliseconds.
+    pub average_ms: u64,
+}
+
+impl Workers {
+    /// Connects to the server and looks for workers.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the server cannot be reached. That there is no worker is no error.
+    pub async fn connect(server: &NatsConfig, config: WorkersConfig) -> Result<Self, RemoteError> {
+        let client = server.connect(&format!("host of {}", config.namespace)).await?;
+        let state = Arc::new(WorkersState {
+            payloads: Payloads::new(client, &config.namespace),
+            config,
+            toolset: Mutex::default(),
+            known: Mutex::default(),
+            published: Mutex::default(),
+            look_now: Notify::new(),
+            closed: CancellationToken::new(),
+        });
+        state.discover().await?;
+        let watched = discovery::subscribe(&state).await?;
+        tokio::spawn(discovery::watch(Arc::downgrade(&state), watched, state.closed.clone()));
+        Ok(Self(Arc::new(OpenWorkers(state))))
+    }
+
+    /// Adds the tools to those of `pipeline`, keeps them current, and closes the connection with the
+    /// pipeline. Attach them after the pipeline is set up: a later setter of the pipeline replaces its
+    /// toolset.
+    pub fn attach_to(&self, pipeline: &Pipeline) {
+        self.attach_toolset(&pipeline.shared_toolset());
+        let workers = self.clone();
+        pipeline.on_close("remote workers", async move || workers.close());
+    }
+
+    /// Publishes the tools in `toolset` from now on, and keeps them current.
+    #[doc(hidden)]
+    pub fn attach_toolset(&self, toolset: &Arc<Toolset>) {
+        *self.state().toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
+        self.state().lock_published().clear();
+        self.state().publish();
+    }
+
+    fn state(&self) -> &Arc<WorkersState> {
+        &self.0.0
+    }
+
+    /// Returns the namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.state().config.namespace
+    }
+
+    /// Asks which workers there are, and returns them.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the server does not answer.
+    pub async fn list(&self) -> Result<Vec<WorkerStatus>, RemoteError> {
+        self.state().discover().await?;
+        Ok(self.state().lock_known().statuses())
+    }
+
+    /// Asks the workers for their statistics.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the server does not answer.
+    pub async fn stats(&self) -> Result<Vec<WorkerStats>, RemoteError> {
+        self.state().request_stats().await
+    }
+
+    /// Lets a worker end after its running calls.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such worker, or when it does not accept the permit.
+    pub async fn drain(&self, worker: &str) -> Result<(), RemoteError> {
+        let state = self.state();
+        let is_known = state.lock_known().statuses().iter().any(|status| status.id == worker);
+        if !is_known {
+            let shown: String = worker.escape_debug().take(80).collect();
+            return Err(RemoteError::Config(format!("there is no worker `{shown}`")));
+        }
+        let namespace = &state.config.namespace;
+        let mut permit = Permit::new(PermitPurpose::Drain, namespace.as_str(), DRAIN_ANSWER);
+        worker.clone_into(&mut permit.worker);
+        let signed = state.config.signer.sign(&permit)?;
+        let subject = worker_subject(namespace, worker, DRAIN);
+        let asked = state.payloads.client.request(subject, signed.into());
+        let answer = tokio::time::timeout(DRAIN_ANSWER, asked)
+            .await
+            .map_err(RemoteError::request)?
+            .map_err(RemoteError::request)?;
+        let accepted: Result<(), Refusal> = state.payloads.read(&answer).await?;
+        accepted.map_err(|refusal| {
+            RemoteError::Request(format!("the worker `{worker}` {}", refusal.reason()))
+        })
+    }
+
+    /// Removes the tools, and ends the connection once running calls have ended.
+    pub fn close(&self) {
+        self.state().close();
+    }
+}
+
+impl WorkersState {
+    fn close(&self) {
+        self.closed.cancel();
+        let published = std::mem::take(&mut *self.lock_published());
+        if let Some(toolset) = self.toolset() {
+            // Removing causes no conflict.
+            let added: Vec<_> = published.into_iter().map(|(_, added)| added).collect();
+            let _ = toolset.replace_added(&added, Vec::new());
+        }
+    }
+
+    fn toolset(&self) -> Option<Arc<Toolset>> {
+        self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    fn lock_known(&self) -> MutexGuard<'_, KnownWorkers> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_published(&self) -> MutexGuard<'_, Vec<PublishedTool>> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

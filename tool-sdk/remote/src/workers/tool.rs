@@ -1,0 +1,207 @@
+//! A tool of workers, as a [`Tool`] of the host.
+//!
+//! Its arguments are checked here, against the definition that the worker sent. What a call would do
+//! is known once a worker has prepared it.
+//!
+//! **Invariant:** before a worker has prepared a call, the host knows nothing of it and decides
+//! nothing.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tool_sdk_core::internal::{ArgChecks, parse_text};
+use tool_sdk_core::{
+    ArgumentNote, CompletionFuture, Context, Definition, ExecutionPermit, InvalidArgs, Leniency,
+    OutputFuture, PreparedCall, RawArgs, Resource, Tool, ToolError, ToolSource,
+};
+
+use super::WorkersState;
+use super::known_workers::SentDefinition;
+use super::prepare::PreparedElsewhere;
+
+/// The timeout of a tool is this much longer than that in the worker, whose error says more.
+const TIMEOUT_GRACE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// A tool of workers.
+#[derive(Clone)]
+pub(super) struct RemoteTool(Arc<RemoteToolState>);
+
+pub(super) struct RemoteToolState {
+    pub(super) definition: Definition,
+    /// As the workers call it.
+    pub(super) remote_name: String,
+    /// The permission that rules name for it in the worker.
+    pub(super) remote_permission: String,
+    pub(super) hash: String,
+    checks: ArgChecks,
+    pub(super) workers: Arc<WorkersState>,
+}
+
+impl fmt::Debug for RemoteTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RemoteTool").field(&self.0.definition.name).finish()
+    }
+}
+
+impl RemoteTool {
+    /// Returns the tool, or `None` if it can have no name here.
+    pub(super) fn new(workers: &Arc<WorkersState>, sent: &SentDefinition) -> Option<Self> {
+        let namespace = &workers.config.namespace;
+        let prefix = namespace.prefix();
+        let mut definition = sent.definition.clone();
+        let remote_name = definition.name.to_string();
+        let remote_permission = definition.permission().to_owned();
+        definition.name = namespace.tool_name(&definition.name)?;
+        definition.aliases.clear();
+        definition.permission = definition.permission.map(|own| format!("{prefix}{own}").into());
+        definition.category = Some(format!("remote:{namespace}").into());
+        definition.timeout = definition.timeout.map(|timeout| timeout + TIMEOUT_GRACE);
+        definition.source = ToolSource::Remote { namespace: namespace.to_string() };
+        definition.revision = Some(sent.hash.clone());
+        let checks = ArgChecks::from_definition(&definition);
+        let (hash, workers) = (sent.hash.clone(), Arc::clone(workers));
+        Some(Self(Arc::new(RemoteToolState {
+            definition,
+            remote_name,
+            remote_permission,
+            hash,
+            checks,
+            workers,
+        })))
+    }
+
+    /// Returns the tool, and what is added to a toolset for it.
+    pub(super) fn publish(self) -> (Self, Arc<dyn Tool>) {
+        let added = Arc::new(self.clone());
+        (self, added)
+    }
+
+    pub(super) fn remote_name(&self) -> &str {
+        &self.0.remote_name
+    }
+
+    pub(super) fn hash(&self) -> &str {
+        &self.0.hash
+    }
+}
+
+impl Tool for RemoteTool {
+    fn definition(&self) -> &Definition {
+        &self.0.definition
+    }
+
+    fn unusable_reason(&self) -> Option<String> {
+        self.0.checks.unsupported().map(|what| format!("its schema's {what}"))
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
+        let name = self.0.definition.name.as_str();
+        let (text, notes) = parse_text(name, &self.0.checks, args)?;
+        let arguments = CheckedArguments { text: text.into_owned(), lenient: args.lenient };
+        Ok(Box::new(PreparedRemoteCall { tool: Arc::clone(&self.0), arguments, notes, prepared: None }))
+    }
+}
+
+/// Arguments that match the schema of the tool.
+#[derive(Clone)]
+pub(super) struct CheckedArguments {
+    pub(super) text: String,
+    pub(super) lenient: Leniency,
+}
+
+/// A call whose arguments match the schema, and what a worker says that it would do.
+struct PreparedRemoteCall {
+    tool: Arc<RemoteToolState>,
+    arguments: CheckedArguments,
+    notes: Vec<ArgumentNote>,
+    prepared: Option<PreparedElsewhere>,
+}
+
+impl PreparedRemoteCall {
+    fn facts(&self) -> Option<&tool_sdk_core::CallFacts> {
+        self.prepared.as_ref().map(|prepared| &prepared.facts)
+    }
+}
+
+impl PreparedCall for PreparedRemoteCall {
+    fn complete(&mut self, cx: &Context) -> Option<CompletionFuture<'_>> {
+        if self.prepared.is_some() {
+            return None;
+        }
+        let cx = cx.clone();
+        Some(Box::pin(async move {
+            self.prepared = Some(self.tool.prepare_call(&self.arguments, &cx).await?);
+            Ok(())
+        }))
+    }
+
+    fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
+        let Self { tool, arguments, prepared, .. } = *self;
+        Box::pin(async move {
+            let Some(prepared) = prepared else {
+                return Err(ToolError::internal("the call was not prepared by a worker"));
+            };
+            tool.run_call(&arguments, prepared, &approved.context()).await
+        })
+    }
+
+    fn summary(&self) -> Option<String> {
+        let RemoteToolState { remote_name, workers, .. } = &*self.tool;
+        let said = self.facts().and_then(|facts| facts.summary.clone());
+        said.or_else(|| Some(format!("Calling {remote_name} of {}", workers.config.namespace)))
+    }
+
+    fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
+        let RemoteToolState { remote_name, workers, .. } = &*self.tool;
+        let name = format!("{}/{remote_name}", workers.config.namespace);
+        let named = self.facts().and_then(|facts| facts.resources.clone());
+        Some(named.unwrap_or_else(|| vec![Resource::new(name)]))
+    }
+
+    fn paths(&self, _: &Context) -> Vec<Resource> {
+        self.facts().and_then(|facts| facts.paths.clone()).unwrap_or_default()
+    }
+
+    fn approval_required(&self, _: &Context) -> Option<bool> {
+        // That a tool needs no approval is not for a worker to say.
+        self.facts().and_then(|facts| facts.approval_required).filter(|is_required| *is_required)
+    }
+
+    fn suggestions(&self) -> Vec<String> {
+        self.facts().map(|facts| facts.suggestions.clone()).unwrap_or_default()
+    }
+
+    fn restricts_suggestions(&self) -> bool {
+        self.facts().is_some_and(|facts| facts.restricts_suggestions)
+    }
+
+    /// A tool that judges patterns itself offered those that cover the call; no other one does.
+    fn covered_by(&self, pattern: &str) -> Option<bool> {
+        let facts = self.facts()?;
+        facts.judges_patterns.then(|| facts.suggestions.iter().any(|it| it == pattern))
+    }
+
+    fn is_dangerous(&self) -> bool {
+        self.facts().is_some_and(|facts| facts.is_dangerous)
+    }
+
+    fn fingerprint_facts(&self, _: &Context) -> Vec<(&'static str, String)> {
+        let fingerprint = self.facts().map(|facts| facts.fingerprint.to_string());
+        let definition = ("worker_definition", self.tool.hash.clone());
+        fingerprint.map(|it| ("worker_call", it)).into_iter().chain([definition]).collect()
+    }
+
+    fn preview(&self, _: &Context) -> Result<Option<Value>, ToolError> {
+        let preview = self.facts().map(|facts| facts.preview.clone());
+        preview.unwrap_or(Ok(None)).map_err(ToolError::from)
+    }
+
+    fn concurrency_key(&self) -> Option<String> {
+        self.facts().and_then(|facts| facts.concurrency_key.clone())
+    }
+
+    fn notes(&self) -> &[ArgumentNote] {
+        &self.notes
+    }
+}

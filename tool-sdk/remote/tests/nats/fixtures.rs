@@ -1,0 +1,271 @@
+//! A NATS server, workers in this process and in others, and a host.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tool_sdk_core::{
+    Action, CancellationToken, Pipeline, Registry, Rule, Session, Toolset, tool, tools,
+};
+use tool_sdk_remote::{
+    NatsConfig, PermitSigner, PermitVerifier, Worker, WorkerConfig, Workers, WorkersConfig,
+};
+
+use crate::tools::worker_tools;
+
+/// The secret that hosts and workers of the tests share.
+pub(crate) const KEY: &str = "a secret of the tests, 32 bytes or more";
+
+/// The variable that names the program of the server.
+const NATS_SERVER: &str = "NATS_SERVER";
+
+/// The variable with which this program is a worker: the port of the server.
+const WORKER_PORT: &str = "REMOTE_TEST_WORKER_PORT";
+
+/// How often the heartbeat of a worker comes here.
+const HEARTBEAT: Duration = Duration::from_millis(50);
+
+/// After what silence a worker is lost here.
+pub(crate) const LOST_AFTER: Duration = Duration::from_millis(600);
+
+/// A running NATS server with JetStream.
+pub(crate) struct NatsServer {
+    child: Child,
+    port: u16,
+    program: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl NatsServer {
+    /// Starts a server, or prints why the test is skipped.
+    pub(crate) async fn start() -> Option<Self> {
+        let Some(program) = std::env::var_os(NATS_SERVER) else {
+            eprintln!("skipped: {NATS_SERVER} does not name a program of the NATS server");
+            return None;
+        };
+        let program = PathBuf::from(program);
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let child = start_server(&program, port, folder.path()).await;
+        Some(Self { child, port, program, folder })
+    }
+
+    pub(crate) fn config(&self) -> NatsConfig {
+        NatsConfig::new(format!("nats://127.0.0.1:{}", self.port)).unwrap()
+    }
+
+    /// Ends the server at once.
+    pub(crate) async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Starts it again at the same port.
+    pub(crate) async fn restart(&mut self) {
+        self.child = start_server(&self.program, self.port, self.folder.path()).await;
+    }
+
+    /// Connects to the server without the crate under test.
+    pub(crate) async fn client(&self) -> async_nats::Client {
+        async_nats::connect(format!("127.0.0.1:{}", self.port)).await.unwrap()
+    }
+
+    /// Starts a worker in a process of its own.
+    pub(crate) async fn spawn_worker(&self) -> WorkerProcess {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["fixtures::worker_process", "--exact", "--ignored", "--nocapture"])
+            .env(WORKER_PORT, self.port.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if let Some(id) = line.strip_prefix("serving as ") {
+                let id = id.to_owned();
+                // The pipe is read on, so that the worker can write.
+                tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+                return WorkerProcess { child, id };
+            }
+        }
+        panic!("the worker did not start");
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+async fn start_server(program: &PathBuf, port: u16, folder: &std::path::Path) -> Child {
+    let child = Command::new(program)
+        .args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream", "--store_dir"])
+        .arg(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    for _ in 0..500 {
+        if tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
+            return child;
+        }
+        // The server does not tell when it listens.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the NATS server does not listen");
+}
+
+/// A worker in a process of its own.
+pub(crate) struct WorkerProcess {
+    child: Child,
+    pub(crate) id: String,
+}
+
+impl WorkerProcess {
+    pub(crate) async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Stops the process; it goes on with [`resume`](Self::resume).
+    pub(crate) async fn pause(&self) {
+        self.signal("-STOP").await;
+    }
+
+    pub(crate) async fn resume(&self) {
+        self.signal("-CONT").await;
+    }
+
+    async fn signal(&self, signal: &str) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
+    }
+}
+
+/// The main function of a worker process.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it is started by other tests"]
+async fn worker_process() {
+    let port = std::env::var(WORKER_PORT).unwrap();
+    let server = NatsConfig::new(format!("nats://127.0.0.1:{port}")).unwrap();
+    let worker = connect_worker(&server, worker_config(), worker_pipeline([])).await;
+    println!("\nserving as {}", worker.id());
+    worker.serve(CancellationToken::new()).await.unwrap();
+}
+
+pub(crate) fn worker_config() -> WorkerConfig {
+    let verifier = PermitVerifier::from_key(KEY).unwrap();
+    WorkerConfig::new("demo".parse().unwrap(), verifier)
+        .heartbeat(HEARTBEAT)
+        .drain_timeout(Duration::from_secs(5))
+}
+
+/// A pipeline with the tools of the workers, and these rules that deny.
+pub(crate) fn worker_pipeline<const N: usize>(denied: [&str; N]) -> Pipeline {
+    let registry = Registry::builder().add(worker_tools()).build().unwrap();
+    Pipeline::new(registry).rules(denied.map(|rule| Rule::parse(Action::Deny, rule).unwrap()))
+}
+
+pub(crate) async fn connect_worker(
+    server: &NatsConfig,
+    config: WorkerConfig,
+    pipeline: Pipeline,
+) -> Worker {
+    Worker::connect(server, config, pipeline, Session::new("worker")).await.unwrap()
+}
+
+/// A worker in this process.
+pub(crate) struct LocalWorker {
+    pub(crate) id: String,
+    shutdown: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl LocalWorker {
+    pub(crate) async fn start(server: &NatsServer) -> Self {
+        Self::start_with(server, worker_config(), worker_pipeline([])).await
+    }
+
+    pub(crate) async fn start_with(
+        server: &NatsServer,
+        config: WorkerConfig,
+        pipeline: Pipeline,
+    ) -> Self {
+        let worker = connect_worker(&server.config(), config, pipeline).await;
+        let (id, shutdown) = (worker.id().to_owned(), CancellationToken::new());
+        let until = shutdown.clone();
+        let serving = tokio::spawn(async move { worker.serve(until).await.unwrap() });
+        Self { id, shutdown, serving }
+    }
+
+    /// Ends the worker after its running calls.
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        self.serving.await.unwrap();
+    }
+
+    /// Waits until the worker has ended.
+    pub(crate) async fn ended(self) {
+        self.serving.await.unwrap();
+    }
+}
+
+/// A host with a tool of its own, and the tools of the workers.
+pub(crate) struct TestHost {
+    pub(crate) pipeline: Pipeline,
+    pub(crate) workers: Workers,
+    pub(crate) session: Session,
+}
+
+/// Say hello, on the host.
+#[tool(read)]
+fn hello() -> &'static str {
+    "hello"
+}
+
+pub(crate) fn workers_config() -> WorkersConfig {
+    let signer = PermitSigner::from_key(KEY).unwrap();
+    WorkersConfig::new("demo".parse().unwrap(), signer)
+        .lost_after(LOST_AFTER)
+        .prepare_timeout(Duration::from_millis(2400))
+        .trust_definitions()
+}
+
+impl TestHost {
+    /// A host that allows every remote tool.
+    pub(crate) async fn start(server: &NatsServer) -> Self {
+        Self::start_with(server, workers_config(), ["remote__*"]).await
+    }
+
+    pub(crate) async fn start_with<const N: usize>(
+        server: &NatsServer,
+        config: WorkersConfig,
+        allowed: [&str; N],
+    ) -> Self {
+        let registry = Registry::builder().add(tools![hello]).build().unwrap();
+        let pipeline = Pipeline::new(Toolset::new(registry))
+            .rules(allowed.map(|rule| Rule::parse(Action::Allow, rule).unwrap()));
+        let workers = Workers::connect(&server.config(), config).await.unwrap();
+        workers.attach_to(&pipeline);
+        Self { pipeline, workers, session: Session::new("host").with_user("ada") }
+    }
+
+    /// Waits until this many workers are known.
+    pub(crate) async fn wait_for_workers(&self, count: usize) {
+        for _ in 0..200 {
+            let known = self.workers.list().await.unwrap();
+            if known.iter().filter(|worker| worker.answers).count() == count {
+                return;
+            }
+        }
+        panic!("there are not {count} workers");
+    }
+
+    pub(crate) fn tool_names(&self) -> Vec<String> {
+        let view = self.pipeline.toolset().view();
+        view.definitions().map(|definition| definition.name.to_string()).collect()
+    }
+}

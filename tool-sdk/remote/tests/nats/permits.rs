@@ -1,0 +1,1 @@
+//! Permits that a worker must refuse.

@@ -1,0 +1,112 @@
+//! The tools of the workers.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tool_sdk_core::{Context, Resource, Tool, ToolError, tool, tools};
+
+pub(crate) fn worker_tools() -> Vec<Arc<dyn Tool>> {
+    tools![add, append, count_slowly, fail, look, repeat, wait]
+}
+
+/// Add two numbers.
+#[tool(read)]
+fn add(
+    /// The first.
+    a: i64,
+    /// The second.
+    b: i64,
+) -> String {
+    (a + b).to_string()
+}
+
+fn file_of(args: &AppendArgs, _: &Context) -> Vec<Resource> {
+    vec![Resource::new(args.path.clone())]
+}
+
+/// Append a line to a file, after a while.
+#[tool(write, approval(resources = file_of))]
+async fn append(
+    /// The file.
+    path: String,
+    /// How long it takes, in milliseconds.
+    #[arg(default = 0)]
+    ms: u64,
+    cx: &Context,
+) -> Result<String, ToolError> {
+    write_line(&path)?;
+    cx.progress(1, Some(2), "written");
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    Ok("appended".to_owned())
+}
+
+fn write_line(path: &str) -> Result<(), ToolError> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.and_then(|mut file| file.write_all(b"line\n")).map_err(ToolError::failed)
+}
+
+/// Count to a number, and report each step.
+#[tool(read)]
+async fn count_slowly(
+    /// How far.
+    to: u64,
+    /// How long each step takes, in milliseconds.
+    #[arg(default = 5)]
+    ms: u64,
+    cx: &Context,
+) -> String {
+    for step in 1..=to {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        cx.progress(step, Some(to), format!("step {step}"));
+        cx.emit_output(format!("{step}\n"));
+    }
+    format!("counted to {to}")
+}
+
+/// Fail with a message.
+#[tool(read)]
+fn fail(
+    /// The message.
+    message: String,
+) -> Result<(), ToolError> {
+    Err(ToolError::not_found(message).hint("look elsewhere"))
+}
+
+/// Append a line to a file, but call it reading.
+#[tool(read)]
+async fn look(
+    /// The file.
+    path: String,
+    /// How long it takes, in milliseconds.
+    #[arg(default = 0)]
+    ms: u64,
+    cx: &Context,
+) -> Result<String, ToolError> {
+    write_line(&path)?;
+    cx.progress(1, Some(2), "written");
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    Ok("looked".to_owned())
+}
+
+/// Repeat a text.
+#[tool(read, max_output = "64 MiB")]
+fn repeat(
+    /// The text.
+    text: String,
+    /// How often.
+    times: usize,
+) -> String {
+    text.repeat(times)
+}
+
+/// Wait, and say so.
+#[tool(read)]
+async fn wait(
+    /// How long, in milliseconds.
+    ms: u64,
+) -> String {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    format!("waited {ms} ms")
+}
