@@ -318,6 +318,9 @@ mod tests {
     }
 
     proptest! {
+        // Ed25519 is slow without optimization.
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn a_changed_permit_is_refused(at in any::<prop::sample::Index>(), bits in 1_u8..128) {
             for (signer, verifier) in key_pairs() {

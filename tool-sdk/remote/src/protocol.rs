@@ -7,7 +7,7 @@
 //! tools.NS.v1.worker.ID.run            run, by the worker that prepared
 //! tools.NS.v1.worker.ID.cancel.NONCE   cancels the call of the permit with this nonce
 //! tools.NS.v1.worker.ID.drain          ends the worker after its running calls
-//! tools.NS.v1.changed                  a worker came, goes, or has other tools
+//! tools.NS.v1.changed                  a worker came or has other tools; its id, when it goes
 //! ```
 //!
 //! **Invariant:** a subject names the definition that a call is for, so no worker with another one
@@ -30,6 +30,8 @@ pub(crate) const DEFINITION: &str = "definition";
 /// The metadata of a service: the id of the worker, and the program.
 pub(crate) const WORKER: &str = "worker";
 pub(crate) const PROGRAM: &str = "program";
+/// The metadata of a service: how many tools it has. One with fewer endpoints is still starting.
+pub(crate) const TOOL_COUNT: &str = "tools";
 
 /// The metadata of sessions, and the header, that carries the trace of a call.
 const TRACE: &str = "traceparent";

@@ -28,6 +28,9 @@ use crate::protocol::{
 /// How many messages of a running call may wait to be sent; further progress is dropped.
 const MAX_WAITING: usize = 1024;
 
+/// How much longer than its deadline a call may run: the host ends it at the deadline.
+const DEADLINE_GRACE: Duration = Duration::from_millis(500);
+
 /// How long the nonce of a cancelled permit is remembered.
 const CANCELLED_NONCE: Duration = Duration::from_mins(10);
 
@@ -138,7 +141,8 @@ impl WorkerState {
         let call = call_of(permit, received).bound_to(fingerprint).cancelled_by(cancel.clone());
         let mut running = std::pin::pin!(self.pipeline.call(&session, call));
         let mut beats = tokio::time::interval(self.config.heartbeat);
-        let mut expired = std::pin::pin!(tokio::time::sleep(permit.remaining()));
+        let limit = permit.remaining() + DEADLINE_GRACE;
+        let mut expired = std::pin::pin!(tokio::time::sleep(limit));
         let mut seq = 0;
         loop {
             let body = tokio::select! {

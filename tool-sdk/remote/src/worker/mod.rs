@@ -33,7 +33,7 @@ use crate::nonces::UsedNonces;
 use crate::payload::Payloads;
 use crate::permit::{PermitVerifier, random_id};
 use crate::protocol::{
-    CANCEL, DRAIN, PREPARE, PROGRAM, RUN, WORKER, changed_subject, service_name, short_hash,
+    CANCEL, DRAIN, PREPARE, PROGRAM, RUN, TOOL_COUNT, WORKER, changed_subject, service_name, short_hash,
     tool_subject, worker_subject,
 };
 
@@ -230,7 +230,7 @@ impl Worker {
         // From here on no host finds the worker, and calls that were prepared go elsewhere.
         let _ = service.stop().await;
         drop(requests);
-        state.announce_change().await;
+        state.announce(Bytes::from(state.id.clone())).await;
         state.tasks.close();
         let ended = async {
             let mut ended = std::pin::pin!(state.tasks.wait());
@@ -262,6 +262,7 @@ impl WorkerState {
         let metadata = HashMap::from([
             (WORKER.to_owned(), self.id.clone()),
             (PROGRAM.to_owned(), self.config.program.clone()),
+            (TOOL_COUNT.to_owned(), offer.iter().count().to_string()),
         ]);
         let service = self
             .payloads
@@ -300,7 +301,7 @@ impl WorkerState {
         }
         *self.lock_offer() = offer;
         self.payloads.client.flush().await.map_err(RemoteError::request)?;
-        self.announce_change().await;
+        self.announce(Bytes::new()).await;
         Ok((service, requests))
     }
 
@@ -309,10 +310,10 @@ impl WorkerState {
         ToolOffer::from_toolset(self.pipeline.toolset()).is_ok_and(|now| now == **self.lock_offer())
     }
 
-    /// Tells hosts to look again; they also look from time to time.
-    async fn announce_change(&self) {
+    /// Tells hosts to look again, and which worker goes; they also look from time to time.
+    async fn announce(&self, gone: Bytes) {
         let subject = changed_subject(&self.config.namespace);
-        let _ = self.payloads.client.publish(subject, Bytes::new()).await;
+        let _ = self.payloads.client.publish(subject, gone).await;
     }
 }
 

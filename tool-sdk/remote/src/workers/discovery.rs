@@ -44,8 +44,9 @@ pub(super) async fn watch(
             () = pause => {}
             () = current.look_now.notified() => {}
             announcement = announced.next() => {
-                if announcement.is_none() {
-                    return;
+                let Some(announcement) = announcement else { return };
+                if let Ok(gone) = str::from_utf8(&announcement.payload) {
+                    current.lock_known().remove(gone);
                 }
             }
         }
@@ -58,6 +59,7 @@ pub(super) async fn watch(
 impl WorkersState {
     /// Asks which workers there are, and publishes their tools.
     pub(super) async fn discover(self: &Arc<Self>) -> Result<(), RemoteError> {
+        let _turn = self.asking.lock().await;
         let infos: Vec<Info> = self.request_all("INFO").await?;
         self.lock_known().update(infos);
         self.publish();

@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use async_nats::service::Info;
+use async_nats::service::{Info, endpoint};
 use tool_sdk_core::Definition;
 use tool_sdk_core::internal::sha256_hex;
 
 use super::WorkerStatus;
-use crate::protocol::{DEFINITION, PROGRAM, WORKER};
+use crate::protocol::{DEFINITION, PROGRAM, TOOL_COUNT, WORKER};
 
 /// How often in a row a worker may not answer until it is forgotten.
 const MAX_MISSED: u32 = 2;
@@ -58,6 +58,11 @@ impl KnownWorkers {
 
     fn add_worker(&mut self, info: Info) {
         let Some(id) = info.metadata.get(WORKER).filter(|id| is_token(id)) else { return };
+        let is_tool = |it: &&endpoint::Info| it.metadata.contains_key(DEFINITION);
+        let count = info.endpoints.iter().filter(is_tool).count();
+        if info.metadata.get(TOOL_COUNT) != Some(&count.to_string()) {
+            return;
+        }
         let mut tools = BTreeMap::new();
         for endpoint in info.endpoints.into_iter().take(MAX_TOOLS) {
             let Some(text) = endpoint.metadata.get(DEFINITION) else { continue };
@@ -76,6 +81,11 @@ impl KnownWorkers {
         let mut program = info.metadata.get(PROGRAM).cloned().unwrap_or_default();
         program.truncate(program.floor_char_boundary(80));
         self.workers.insert(id.clone(), KnownWorker { program, tools, missed: 0 });
+    }
+
+    /// Forgets a worker that goes.
+    pub(super) fn remove(&mut self, worker: &str) {
+        self.workers.remove(worker);
     }
 
     /// Returns the definition of each tool to publish; `published` are those that are now.

@@ -137,6 +137,8 @@ struct WorkersState {
     payloads: Payloads,
     toolset: Mutex<Weak<Toolset>>,
     known: Mutex<KnownWorkers>,
+    /// Held while workers are asked, so that an old answer never replaces a newer one.
+    asking: tokio::sync::Mutex<()>,
     /// The tools that are published, in the order of their names.
     published: Mutex<Vec<PublishedTool>>,
     /// Asks for a look at the workers before its time.
@@ -207,6 +209,7 @@ impl Workers {
             config,
             toolset: Mutex::default(),
             known: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
             published: Mutex::default(),
             look_now: Notify::new(),
             closed: CancellationToken::new(),

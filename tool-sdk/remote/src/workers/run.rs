@@ -61,7 +61,9 @@ impl RemoteToolState {
             let other = self.prepare_except(Some(&prepared.worker), arguments, cx).await;
             let other = match other {
                 Ok(other) => other,
-                Err(_) if may_have_run => return Err(self.lost(&reason)),
+                Err(error) if may_have_run => {
+                    return Err(self.lost(&format!("{reason}; {}", error.message())));
+                }
                 Err(error) => return Err(error),
             };
             // What was decided and approved is the call that the first worker described.

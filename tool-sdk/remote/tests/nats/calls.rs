@@ -35,8 +35,7 @@ async fn lists_and_calls_tools_of_two_workers_beside_its_own() {
     host.workers.drain(&two.id).await.unwrap();
     two.ended().await;
     host.wait_for_workers(0).await;
-    let outcome = host.pipeline.call(&host.session, Call::new("remote__demo__add", "{}")).await;
-    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(host.tool_names(), ["hello"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +67,6 @@ async fn progress_and_output_arrive_in_order() {
                 _ => {}
             },
             CallUpdate::Finished(outcome) => assert_eq!(outcome.text(), "counted to 5"),
-            _ => {}
         }
     }
     assert_eq!(steps, [1, 2, 3, 4, 5]);

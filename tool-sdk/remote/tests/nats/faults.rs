@@ -44,31 +44,22 @@ async fn call_with_fault(
     while let Some(update) = updates.next().await {
         match update {
             CallUpdate::Event(event) => {
-                if let EventKind::Progress { done: 1, .. } = event.kind
+                if let EventKind::Progress { done: 1, message, .. } = event.kind
                     && let Some(fault) = fault.take()
                 {
                     since = Instant::now();
-                    fault(host.running_worker().await).await;
+                    fault(message).await;
                 }
             }
             CallUpdate::Finished(outcome) => return (outcome, since.elapsed()),
-            _ => {}
         }
     }
     panic!("the call has no outcome");
 }
 
-impl TestHost {
-    /// Returns the id of the worker that runs a call, by its statistics.
-    async fn running_worker(&self) -> String {
-        let stats = self.workers.stats().await.unwrap();
-        stats.into_iter().find(|worker| worker.running > 0).map(|it| it.id).unwrap_or_default()
-    }
-}
-
-fn find_worker(workers: Vec<WorkerProcess>, id: &str) -> (WorkerProcess, Vec<WorkerProcess>) {
+fn find_worker(workers: Vec<WorkerProcess>, writer: &str) -> (WorkerProcess, Vec<WorkerProcess>) {
     let (mut found, others): (Vec<_>, Vec<_>) =
-        workers.into_iter().partition(|worker| worker.id == id);
+        workers.into_iter().partition(|worker| writer == format!("written by {}", worker.pid()));
     (found.pop().unwrap(), others)
 }
 
@@ -83,8 +74,8 @@ async fn a_killed_worker_is_told_and_only_reading_is_repeated() {
             host.wait_for_workers(2).await;
             let file = folder.path().join(format!("{tool}-{round}"));
             let mut left = Vec::new();
-            let (outcome, took) = call_with_fault(&host, tool, &file, async |id| {
-                let (mut killed, others) = find_worker(workers, &id);
+            let (outcome, took) = call_with_fault(&host, tool, &file, async |writer| {
+                let (mut killed, others) = find_worker(workers, &writer);
                 killed.kill().await;
                 left = others;
             })
@@ -172,7 +163,6 @@ async fn a_restarted_server_loses_no_call_silently() {
                     }
                 }
                 CallUpdate::Finished(outcome) => break outcome,
-                _ => {}
             }
         };
         match outcome.result {

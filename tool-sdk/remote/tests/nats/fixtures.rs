@@ -85,11 +85,10 @@ impl NatsServer {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         while let Some(line) = lines.next_line().await.unwrap() {
-            if let Some(id) = line.strip_prefix("serving as ") {
-                let id = id.to_owned();
+            if line.starts_with("serving as ") {
                 // The pipe is read on, so that the worker can write.
                 tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-                return WorkerProcess { child, id };
+                return WorkerProcess { child };
             }
         }
         panic!("the worker did not start");
@@ -122,10 +121,13 @@ async fn start_server(program: &PathBuf, port: u16, folder: &std::path::Path) ->
 /// A worker in a process of its own.
 pub(crate) struct WorkerProcess {
     child: Child,
-    pub(crate) id: String,
 }
 
 impl WorkerProcess {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     pub(crate) async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
@@ -140,7 +142,7 @@ impl WorkerProcess {
     }
 
     async fn signal(&self, signal: &str) {
-        let pid = self.child.id().unwrap().to_string();
+        let pid = self.pid().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
     }
 }
@@ -257,7 +259,7 @@ impl TestHost {
     pub(crate) async fn wait_for_workers(&self, count: usize) {
         for _ in 0..200 {
             let known = self.workers.list().await.unwrap();
-            if known.iter().filter(|worker| worker.answers).count() == count {
+            if known.len() == count && known.iter().all(|worker| worker.answers) {
                 return;
             }
         }

@@ -1,1 +1,197 @@
-//! Permits that a worker must refuse.
+//! Permits that a worker must refuse: nothing runs without a valid one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+use tool_sdk_core::Call;
+
+use crate::fixtures::{
+    KEY, LocalWorker, NatsServer, TestHost, worker_config, worker_pipeline,
+};
+
+/// A request to run a call, as a host sent it, with the worker's answer.
+struct CapturedRun {
+    subject: String,
+    request: Value,
+}
+
+/// A host that made one call, whose `run` request was overheard.
+struct OverheardCall {
+    server: NatsServer,
+    worker: LocalWorker,
+    client: async_nats::Client,
+    file: PathBuf,
+    run: CapturedRun,
+    _folder: tempfile::TempDir,
+}
+
+impl OverheardCall {
+    async fn start() -> Option<Self> {
+        let server = NatsServer::start().await?;
+        let worker = LocalWorker::start(&server).await;
+        let host = TestHost::start(&server).await;
+        host.wait_for_workers(1).await;
+        let client = server.client().await;
+        let mut heard = client.subscribe("tools.demo.v1.worker.*.run").await.unwrap();
+        client.flush().await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lines");
+        let call = Call::new("remote__demo__append", json!({ "path": file }).to_string());
+        host.pipeline.call(&host.session, call).await.result.unwrap();
+        let message = heard.next().await.unwrap();
+        let run = CapturedRun {
+            subject: message.subject.to_string(),
+            request: serde_json::from_slice(&message.payload).unwrap(),
+        };
+        assert_eq!(runs_in(&file), 1);
+        Some(Self { server, worker, client, file, run, _folder: folder })
+    }
+
+    /// Sends a request to run a call; returns why it was refused.
+    async fn refusal_of(&self, subject: &str, request: &Value) -> String {
+        let inbox = self.client.new_inbox();
+        let mut answers = self.client.subscribe(inbox.clone()).await.unwrap();
+        let body = request.to_string().into();
+        self.client.publish_with_reply(subject.to_owned(), inbox, body).await.unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(5), answers.next());
+        let answer = answer.await.unwrap().unwrap();
+        let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+        answer["body"]["refused"].as_str().unwrap_or("not refused").to_owned()
+    }
+
+    /// Returns the request with another permit, signed with the key of the tests.
+    fn with_permit(&self, change: impl FnOnce(&mut Value)) -> Value {
+        let text = self.run.request["permit"].as_str().unwrap();
+        let mut permit = read_permit(text);
+        permit["nonce"] = json!("a nonce that was not used");
+        change(&mut permit);
+        let mut request = self.run.request.clone();
+        request["permit"] = json!(sign(&permit, KEY));
+        request
+    }
+
+    fn runs(&self) -> usize {
+        runs_in(&self.file)
+    }
+}
+
+fn runs_in(file: &Path) -> usize {
+    std::fs::read_to_string(file).unwrap_or_default().lines().count()
+}
+
+fn read_permit(text: &str) -> Value {
+    use base64::Engine as _;
+    let (json, _) = text.split_once('.').unwrap();
+    let json = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(json).unwrap();
+    serde_json::from_slice(&json).unwrap()
+}
+
+fn sign(permit: &Value, key: &str) -> String {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    let json = permit.to_string();
+    let message = [b"tool-sdk permit 1\0", json.as_bytes()].concat();
+    let signature = hmac_sha256::HMAC::mac(message, key);
+    format!("{}.{}", URL_SAFE_NO_PAD.encode(json), URL_SAFE_NO_PAD.encode(signature))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permit_counts_for_one_run_of_one_call() {
+    let Some(heard) = OverheardCall::start().await else { return };
+    let run = heard.run.subject.clone();
+    for _ in 0..3 {
+        assert_eq!(heard.refusal_of(&run, &heard.run.request).await, "replayed");
+    }
+    let cases: [(&str, Value); 8] = [
+        ("expired", heard.with_permit(|it| it["expires_ms"] = json!(1))),
+        ("definition", heard.with_permit(|it| it["definition"] = json!("0".repeat(64)))),
+        ("definition", heard.with_permit(|it| it["tool"] = json!("look"))),
+        ("permit", heard.with_permit(|it| it["namespace"] = json!("other"))),
+        ("permit", heard.with_permit(|it| it["worker"] = json!("0123456789abcdef"))),
+        ("permit", heard.with_permit(|it| it["purpose"] = json!("prepare"))),
+        ("permit", heard.with_permit(|it| it["further"] = json!("member"))),
+        ("message", json!({ "permit": 1 })),
+    ];
+    for (expected, request) in cases {
+        assert_eq!(heard.refusal_of(&run, &request).await, expected, "{request}");
+    }
+    let mut forged = heard.run.request.clone();
+    let permit = read_permit(forged["permit"].as_str().unwrap());
+    forged["permit"] = json!(sign(&permit, "another secret of 32 bytes or more"));
+    assert_eq!(heard.refusal_of(&run, &forged).await, "permit");
+    assert_eq!(heard.runs(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permit_counts_for_the_arguments_that_were_approved() {
+    let Some(heard) = OverheardCall::start().await else { return };
+    let other = heard.file.with_file_name("other");
+    let mut request = heard.with_permit(|_| {});
+    request["arguments"] = json!(json!({ "path": other }).to_string());
+    assert_eq!(heard.refusal_of(&heard.run.subject, &request).await, "not refused");
+    // The pipeline of the worker denies it: it is not the call of the fingerprint.
+    assert!(!other.exists());
+    assert_eq!(heard.runs(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permit_does_not_count_for_another_worker() {
+    let Some(heard) = OverheardCall::start().await else { return };
+    let other = LocalWorker::start_with(&heard.server, worker_config(), worker_pipeline([])).await;
+    let subject = heard.run.subject.replace(&heard.worker.id, &other.id);
+    assert_ne!(subject, heard.run.subject);
+    for request in [heard.run.request.clone(), heard.with_permit(|_| {})] {
+        assert_eq!(heard.refusal_of(&subject, &request).await, "permit");
+    }
+    assert_eq!(heard.runs(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_described_or_drained_without_a_permit() {
+    let Some(heard) = OverheardCall::start().await else { return };
+    let prepare = heard.run.subject.replace(".run", ".prepare");
+    let answer = heard.client.request(prepare, heard.run.request.to_string().into()).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+    assert_eq!(answer, json!({ "refused": "permit" }), "a permit to run is none to prepare");
+    let drain = heard.run.subject.replace(".run", ".drain");
+    let permit = heard.run.request["permit"].as_str().unwrap().to_owned();
+    for text in [permit, String::new(), "noise".to_owned()] {
+        let answer = heard.client.request(drain.clone(), text.into()).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+        assert_eq!(answer, json!({ "Err": "permit" }));
+    }
+}
+
+// Duplicates of a message that is delivered: 50 rounds in the long form.
+#[tokio::test(flavor = "multi_thread")]
+async fn fuzzed_permits_run_nothing() {
+    let Some(heard) = OverheardCall::start().await else { return };
+    let text = heard.run.request["permit"].as_str().unwrap().to_owned();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    for _ in 0..500 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..=next(3) {
+            let at = next(bytes.len());
+            match next(3) {
+                0 => bytes[at] = b"ABCabc012_-.~{\""[next(15)],
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, b'A'),
+            }
+        }
+        let changed = String::from_utf8(bytes).unwrap();
+        if changed == text {
+            continue;
+        }
+        let mut request = heard.run.request.clone();
+        request["permit"] = json!(changed);
+        let refusal = heard.refusal_of(&heard.run.subject, &request).await;
+        assert_eq!(refusal, "permit", "{changed}");
+    }
+    assert_eq!(heard.runs(), 1);
+}

@@ -37,7 +37,7 @@ async fn append(
     cx: &Context,
 ) -> Result<String, ToolError> {
     write_line(&path)?;
-    cx.progress(1, Some(2), "written");
+    cx.progress(1, Some(2), format!("written by {}", std::process::id()));
     tokio::time::sleep(Duration::from_millis(ms)).await;
     Ok("appended".to_owned())
 }
@@ -85,7 +85,7 @@ async fn look(
     cx: &Context,
 ) -> Result<String, ToolError> {
     write_line(&path)?;
-    cx.progress(1, Some(2), "written");
+    cx.progress(1, Some(2), format!("written by {}", std::process::id()));
     tokio::time::sleep(Duration::from_millis(ms)).await;
     Ok("looked".to_owned())
 }
