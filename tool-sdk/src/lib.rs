@@ -183,10 +183,11 @@ pub mod definition {
     pub use tool_sdk_core::Registration;
     #[doc(inline)]
     pub use tool_sdk_core::{
-        DynamicTool, ExecutionPermit, Flags, Icon, IntoTools, InvalidToolName, OutputFuture,
-        Parallel, PreparedCall, Refinement, RegistryConflict, RegistryError, Resource, Risk,
-        RiskClass, Schema, SchemaError, SourceLocation, TaskSupport, ToolDisplay, ToolFn,
-        ToolLabel, ToolMethods, ToolName, ToolSource, ToolsFile, ToolsFileError, Truncate,
+        CallFacts, CompletionFuture, DynamicTool, ExecutionPermit, FailureRecord, Flags, Icon,
+        IntoTools, InvalidToolName, OutputFuture, Parallel, PreparedCall, Refinement,
+        RegistryConflict, RegistryError, Resource, Risk, RiskClass, Schema, SchemaError,
+        SourceLocation, TaskSupport, ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolName,
+        ToolSource, ToolsFile, ToolsFileError, Truncate,
     };
 }
 

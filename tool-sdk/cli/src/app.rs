@@ -511,6 +511,8 @@ impl App {
             }
             #[cfg(feature = "http")]
             Some(("token", sub)) => super::token::run(settings, sub, io),
+            #[cfg(feature = "remote")]
+            Some(("workers", sub)) => super::workers::run(settings, sub, io),
             #[cfg(feature = "store")]
             Some(("state", sub)) => super::state::run(settings, sub, io),
             #[cfg(feature = "store")]

@@ -144,6 +144,7 @@ pub(super) fn program_command(program: &str) -> Command {
             .subcommands(setup::build_command(program))
             .subcommands([shell_files::completions_command(program), shell_files::man_command()])
             .subcommands(token_command())
+            .subcommands(workers_command())
             .subcommands(state_commands()),
     )
 }
@@ -155,6 +156,16 @@ fn token_command() -> Option<Command> {
 
 #[cfg(not(feature = "http"))]
 fn token_command() -> Option<Command> {
+    None
+}
+
+#[cfg(feature = "remote")]
+fn workers_command() -> Option<Command> {
+    Some(super::workers::build_command())
+}
+
+#[cfg(not(feature = "remote"))]
+fn workers_command() -> Option<Command> {
     None
 }
 

@@ -121,6 +121,8 @@ mod serve;
 mod serve;
 #[cfg(feature = "http")]
 mod serve_http;
+#[cfg(feature = "remote")]
+mod serve_nats;
 #[cfg(feature = "store")]
 mod sessions;
 mod settings;
@@ -153,6 +155,11 @@ mod trust;
 #[cfg(unix)]
 mod tty;
 mod usage_hints;
+#[cfg(feature = "remote")]
+mod workers;
+#[cfg(not(feature = "remote"))]
+#[path = "workers_disabled.rs"]
+mod workers;
 
 use std::ffi::OsString;
 use std::fmt;

@@ -68,6 +68,7 @@ pub(super) fn build_command() -> Option<Command> {
             .arg_required_else_help(true)
             .subcommand(args::with_globals(mcp))
             .subcommands(http_command().map(args::with_globals))
+            .subcommands(nats_command().map(args::with_globals))
             .subcommands(super::acp::build_command().map(args::with_globals)),
     )
 }
@@ -91,6 +92,16 @@ fn http_command() -> Option<Command> {
     None
 }
 
+#[cfg(feature = "remote")]
+fn nats_command() -> Option<Command> {
+    Some(super::serve_nats::build_command())
+}
+
+#[cfg(not(feature = "remote"))]
+fn nats_command() -> Option<Command> {
+    None
+}
+
 pub(super) fn run(
     app: &App,
     program: &str,
@@ -103,6 +114,8 @@ pub(super) fn run(
         Some(("acp", matches)) => super::acp::run(app, program, settings, levels, matches, io)?,
         #[cfg(feature = "http")]
         Some(("http", matches)) => super::serve_http::run(app, program, settings, matches, io)?,
+        #[cfg(feature = "remote")]
+        Some(("nats", matches)) => super::serve_nats::run(app, program, settings, matches, io)?,
         Some((_, matches)) => serve_mcp(app, program, settings, matches, io)?,
         None => {
             return Err(CommandError::usage("the name of a protocol is missing")

@@ -14,6 +14,8 @@ mod call;
 mod content;
 mod context;
 mod conversation_store;
+#[cfg(feature = "definition-pins")]
+mod definition_pins;
 mod error;
 mod event;
 #[cfg(feature = "frontmatter")]
@@ -72,6 +74,8 @@ pub use self::conversation_store::{
     ConversationQuery, ConversationRecord, ConversationStore, ConversationSummary,
     MemoryConversationStore,
 };
+#[cfg(feature = "definition-pins")]
+pub use self::definition_pins::ToolPins;
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{
     Artifact, CallFailure, EventKind, EventSeverity, MaskedArguments, Subscription, ToolEvent,
@@ -127,10 +131,10 @@ pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
 pub use self::tool::{
-    Args, CallFacts, CompletionFuture, Definition, DynamicTool, FailureRecord, ExecutionPermit, Fault, FaultKind, Flags, Icon, IntoOutput,
-    IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall, Refinement,
-    Resource, SourceLocation, TaskSupport, Tool, ToolDisplay, ToolFn, ToolLabel, ToolMethods,
-    ToolSource, Truncate, TypedOutput,
+    Args, CallFacts, CompletionFuture, Definition, DynamicTool, ExecutionPermit, FailureRecord,
+    Fault, FaultKind, Flags, Icon, IntoOutput, IntoTools, InvalidArgs, Json, OutputFuture,
+    Parallel, Param, PreparedCall, Refinement, Resource, SourceLocation, TaskSupport, Tool,
+    ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolSource, Truncate, TypedOutput,
 };
 pub use self::toolset::{
     AgentProfile, ModelProfile, ToolAudience, Toolset, ToolsetView, UnknownVariant, VariantGroup,
@@ -147,6 +151,8 @@ pub mod internal {
     pub use crate::call::LazyCancelToken;
     pub use crate::context::{PluginLifetime, RequiredService, SessionListener};
     pub use crate::conversation_store::DynConversationStore;
+    #[cfg(feature = "definition-pins")]
+    pub use crate::definition_pins::{DefinitionDiff, DefinitionSnapshot};
     pub use crate::hook::{DecisionDetails, HookCallView, HookVerdict};
     pub use crate::memory_store::{
         DynMemoryStore, SearchTerms, check_note_id, fuse_rankings, make_snippet, new_note_id,

@@ -37,6 +37,8 @@ pub use self::server::{
 /// For the other crates of the SDK, without a promise of stability.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::client::{PERMISSIONS, fetch_issuer_keys, name_prefix, parse_server};
+    pub use crate::client::{
+        PERMISSIONS, fetch_issuer_keys, is_approval_void, name_prefix, parse_server,
+    };
     pub use crate::server::{chatgpt_result_meta, is_chatgpt, open_streams};
 }

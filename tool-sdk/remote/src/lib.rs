@@ -40,11 +40,13 @@ pub use self::permit::{Permit, PermitError, PermitPurpose, PermitSigner, PermitV
 pub use self::worker::{Worker, WorkerConfig};
 pub use self::workers::{WorkerStats, WorkerStatus, Workers, WorkersConfig};
 
+pub use tool_sdk_core::ToolPins;
+
 /// The permission to run a tool of a worker whose current definition is not pinned.
 pub const DEFINITION_PERMISSION: &str = "remote_definition";
 
 /// For the other crates of the SDK, without a promise of stability.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::namespace::parse_namespace;
+    pub use crate::namespace::{is_approval_void, name_prefix, parse_namespace};
 }

@@ -8,8 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tool_sdk_core::ToolName;
 use tool_sdk_core::internal::sha256_hex;
+use tool_sdk_core::{ToolName, ToolPins};
 
 use crate::error::RemoteError;
 
@@ -66,7 +66,8 @@ impl FromStr for Namespace {
     type Err = RemoteError;
 
     fn from_str(name: &str) -> Result<Self, RemoteError> {
-        let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'-');
+        let plain =
+            |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'-');
         let starts = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
         let ends = !name.ends_with(['_', '-']) && !name.replace('-', "_").contains("__");
         if name.len() <= MAX_LEN && starts && ends && name.bytes().all(plain) {
@@ -91,6 +92,24 @@ impl fmt::Display for Namespace {
 #[must_use]
 pub fn parse_namespace(name: &str) -> Option<&str> {
     Some(name.strip_prefix(REMOTE_PREFIX)?.split_once("__")?.0)
+}
+
+/// Returns the prefix of the names and permissions of a namespace's tools.
+#[must_use]
+pub fn name_prefix(namespace: &Namespace) -> String {
+    namespace.prefix()
+}
+
+/// Whether an approval of the tool that models call `name` is void, because the tool changed since.
+#[must_use]
+pub fn is_approval_void(pins: &ToolPins, name: &str, definition: &str) -> bool {
+    let is_tool = |namespace: &str, tool: &str| {
+        let (Ok(namespace), Ok(tool)) = (namespace.parse(), ToolName::new(tool.to_owned())) else {
+            return false;
+        };
+        Namespace::tool_name(&namespace, &tool).is_some_and(|own| own == *name)
+    };
+    pins.is_approval_void(is_tool, definition)
 }
 
 #[cfg(test)]

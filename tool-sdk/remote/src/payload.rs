@@ -107,7 +107,9 @@ impl Payloads {
         let store = self.store().await?;
         let mut object = store.get(name).await.map_err(RemoteError::request)?;
         if object.info().size > MAX_BYTES {
-            return Err(RemoteError::Request("the message in the object store is too large".into()));
+            return Err(RemoteError::Request(
+                "the message in the object store is too large".into(),
+            ));
         }
         let mut bytes = Vec::new();
         object.read_to_end(&mut bytes).await.map_err(RemoteError::request)?;

@@ -234,9 +234,7 @@ impl PermitVerifier {
             return Err(PermitError::Malformed);
         }
         let (json, signature) = text.split_once('.').ok_or(PermitError::Malformed)?;
-        let decode = |part: &str| {
-            URL_SAFE_NO_PAD.decode(part).map_err(|_| PermitError::Malformed)
-        };
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| PermitError::Malformed);
         let (json, signature) = (decode(json)?, decode(signature)?);
         let message = [DOMAIN, &json].concat();
         let is_valid = match &self.0 {

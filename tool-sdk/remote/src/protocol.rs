@@ -16,7 +16,9 @@
 use async_nats::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 use tool_sdk_core::internal::sha256_hex;
-use tool_sdk_core::{CallFacts, Context, FailureRecord, Leniency, Output, Session, Signal, ToolError};
+use tool_sdk_core::{
+    CallFacts, Context, FailureRecord, Leniency, Output, Session, Signal, ToolError,
+};
 
 use crate::namespace::Namespace;
 
@@ -135,7 +137,10 @@ impl Refusal {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PrepareAnswer {
     /// What the call would do, in this worker.
-    Prepared { worker: String, facts: Box<CallFacts> },
+    Prepared {
+        worker: String,
+        facts: Box<CallFacts>,
+    },
     /// The call cannot run.
     Failed(FailureRecord),
     Refused(Refusal),

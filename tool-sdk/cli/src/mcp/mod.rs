@@ -33,7 +33,7 @@ use tool_sdk_core::{Grantee, Rule, ToolError, Toolset};
 use tool_sdk_mcp::{
     CredentialStore, ForeignPrompts, ForeignResources, RemoteError, Server, ServerConfig,
     ServerManager, ServerStatus, ToolPins,
-    internal::{PERMISSIONS, name_prefix, parse_server},
+    internal::{PERMISSIONS, is_approval_void, name_prefix, parse_server},
 };
 
 pub(super) use self::command::{build_command, run};
@@ -45,6 +45,8 @@ use super::call_environment::{CallEnvironment, UnmatchedPatterns};
 use super::exit::{CommandError, FAILED, Result};
 use super::plugins::with_plugin_host;
 use super::settings::Settings;
+#[cfg(feature = "remote")]
+use super::workers::ConfiguredWorkers;
 use super::{Io, style};
 
 /// How long the shutdown of server processes may take.
@@ -76,6 +78,9 @@ pub(super) struct ConfiguredServers {
     enabled_names: Vec<String>,
     /// The names of all configured servers, including those that are not registered.
     configured_names: Vec<String>,
+    /// The remote workers, whose tools come and go with those of the servers.
+    #[cfg(feature = "remote")]
+    workers: Arc<ConfiguredWorkers>,
     runtime: Option<Runtime>,
 }
 
@@ -106,7 +111,11 @@ impl ConfiguredServers {
             .map(|server| server.to_server_config(&folders, io))
             .collect::<Result<_>>()?;
         let mut known = Self::register(upstreams, entry_names(entries), settings, io)?;
-        known.runtime = (!known.enabled_names.is_empty()).then(start_runtime).transpose()?;
+        #[cfg(feature = "remote")]
+        {
+            known.workers = Arc::new(ConfiguredWorkers::load(settings, io)?);
+        }
+        known.runtime = known.has_sources().then(start_runtime).transpose()?;
         let handle = known.runtime.as_ref().map(|runtime| runtime.handle().clone());
         known.plugin_host.set_runtime(handle);
         Ok(known)
@@ -132,8 +141,26 @@ impl ConfiguredServers {
             manager: known,
             enabled_names: names,
             configured_names: configured,
+            #[cfg(feature = "remote")]
+            workers: Arc::new(ConfiguredWorkers::none()),
             runtime: None,
         })
+    }
+
+    /// Whether tools may come from elsewhere.
+    fn has_sources(&self) -> bool {
+        #[cfg(feature = "remote")]
+        if !self.workers.is_empty() {
+            return true;
+        }
+        !self.enabled_names.is_empty()
+    }
+
+    /// Adds the tools to `toolset` from now on.
+    fn attach_toolset(&self, toolset: &Arc<Toolset>) {
+        self.manager.attach_toolset(toolset);
+        #[cfg(feature = "remote")]
+        self.workers.attach_toolset(toolset);
     }
 
     /// Returns `tools` together with the tools of the servers in `need`.
@@ -147,7 +174,7 @@ impl ConfiguredServers {
             return tools;
         }
         let tools = Arc::new(tools);
-        self.manager.attach_toolset(&tools);
+        self.attach_toolset(&tools);
         self.connect_scope(&tools, need, io);
         (*tools).clone()
     }
@@ -228,24 +255,39 @@ impl ConfiguredServers {
     pub(super) fn attach_to(&self, environment: &mut CallEnvironment) {
         let session = environment.session.clone().with_service(self.manager.clone());
         environment.session = with_plugin_host(session, self.plugin_host.clone());
-        self.manager.attach_toolset(&environment.pipeline.shared_toolset());
+        self.attach_toolset(&environment.pipeline.shared_toolset());
     }
 
     /// Connects to every server as a background task; the future returns those that failed.
     pub(crate) fn connect_in_background(
         &self,
     ) -> impl Future<Output = FailedServers> + Send + use<> {
-        let upstreams = self.manager.clone();
-        let connecting = self
-            .runtime
-            .as_ref()
-            .map(|runtime| runtime.spawn(async move { upstreams.connect_all().await }));
+        let sources = self.connect_sources();
+        let connecting = self.runtime.as_ref().map(|runtime| runtime.spawn(sources));
         async move {
             match connecting {
                 // A panic shows up as missing tools.
                 Some(connecting) => connecting.await.unwrap_or_default(),
                 None => FailedServers::new(),
             }
+        }
+    }
+
+    /// Connects to every server, and to the workers of every namespace.
+    fn connect_sources(&self) -> impl Future<Output = FailedServers> + Send + use<> {
+        let manager = self.manager.clone();
+        #[cfg(feature = "remote")]
+        let workers = Arc::clone(&self.workers);
+        async move {
+            #[cfg(feature = "remote")]
+            {
+                let (mut failed, others) =
+                    tokio::join!(manager.connect_all(), workers.connect_all());
+                failed.extend(others);
+                failed
+            }
+            #[cfg(not(feature = "remote"))]
+            manager.connect_all().await
         }
     }
 
@@ -271,6 +313,10 @@ impl ConfiguredServers {
         };
         let of_any =
             !self.configured_names.is_empty() && rule.applies_to_names(&(&PERMISSIONS).into());
+        #[cfg(feature = "remote")]
+        if self.workers.may_match_later(rule) {
+            return true;
+        }
         of_any || self.configured_names.iter().filter(is_silent).any(of_server)
     }
 
@@ -292,8 +338,12 @@ impl ConfiguredServers {
     fn connect_scope(&self, tools: &Toolset, need: ServerScope<'_>, io: &mut Io<'_>) {
         let Some(runtime) = &self.runtime else { return };
         let failed = match need {
-            ServerScope::All => runtime.block_on(self.manager.connect_all()),
+            ServerScope::All => runtime.block_on(self.connect_sources()),
             ServerScope::Tool(name) if tools.get(name).is_some() => return,
+            #[cfg(feature = "remote")]
+            ServerScope::Tool(name) if self.workers.may_have_tool(name) => {
+                runtime.block_on(self.workers.connect_for(name))
+            }
             ServerScope::Tool(name) => {
                 let Some(plain) = parse_server(name) else { return };
                 let start = format!("mcp__{plain}__");
@@ -327,6 +377,8 @@ fn warn_left_out(failed: FailedServers, io: &mut Io<'_>) {
 
 impl Drop for ConfiguredServers {
     fn drop(&mut self) {
+        #[cfg(feature = "remote")]
+        self.workers.close();
         let Some(runtime) = self.runtime.take() else { return self.manager.close() };
         let end = || {
             runtime.block_on(self.manager.shut_down());
@@ -377,9 +429,15 @@ fn login_command(io: &Io<'_>) -> String {
 /// Returns a predicate for grants that are void because the tool's definition has changed.
 pub(super) fn void_grant_check(settings: &Settings) -> impl Fn(&Grantee) -> bool + use<> {
     let pins = open_pins(settings);
+    #[cfg(feature = "remote")]
+    let is_void_of_workers = super::workers::void_grant_check(settings);
     move |to| {
+        #[cfg(feature = "remote")]
+        if is_void_of_workers(to) {
+            return true;
+        }
         let definition = to.definition.as_deref();
-        definition.is_some_and(|definition| pins.is_approval_void(to.tool.as_str(), definition))
+        definition.is_some_and(|definition| is_approval_void(&pins, to.tool.as_str(), definition))
     }
 }
 

@@ -41,7 +41,7 @@ use self::sources::SettingSources;
 pub(super) use self::web::web_options;
 use super::exit::{CommandError, Result};
 use super::secrets::SecretsCommand;
-use super::{Io, args, chat, mcp, serve};
+use super::{Io, args, chat, mcp, serve, workers};
 
 /// The resolved settings of one command.
 #[derive(Debug)]
@@ -94,6 +94,9 @@ pub(super) struct Settings {
     /// The configured MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is no MCP client"))]
     pub(super) servers: mcp::ServerEntries,
+    /// The configured remote workers.
+    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "there are no workers"))]
+    pub(super) workers: workers::WorkerEntries,
     /// The settings of `chat`.
     #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "there is no chat"))]
     pub(super) chat: chat::ChatConfig,
@@ -242,6 +245,7 @@ impl Settings {
             #[cfg(feature = "net")]
             web: web::resolve_web(&config.web, from)?,
             servers: config.servers,
+            workers: config.workers,
             chat: config.chat,
             serves_agents: serves_agents.unwrap_or(config.serve.has_agents()),
             roots_from_client: roots_from_client.unwrap_or(config.serve.has_client_roots()),

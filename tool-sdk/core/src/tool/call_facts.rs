@@ -211,10 +211,7 @@ mod tests {
         let facts = facts.with_permission_prefix("remote__ns__", "run");
         let resources = facts.resources.unwrap();
         let permissions: Vec<_> = resources.iter().map(Resource::permission).collect();
-        assert_eq!(
-            permissions,
-            [None, Some("run"), Some("remote__ns__edit"), Some("edit")]
-        );
+        assert_eq!(permissions, [None, Some("run"), Some("remote__ns__edit"), Some("edit")]);
         assert!(resources[1].has_deny_rules_only() && resources[3].has_deny_rules_only());
         assert!(!resources[2].is_confined_by_sandbox());
     }

@@ -7,8 +7,8 @@
 //! **Invariant:** nothing here decides whether a call may run.
 
 pub(crate) mod args;
-mod definition;
 mod call_facts;
+mod definition;
 mod display;
 mod dynamic;
 mod external_arg_names;

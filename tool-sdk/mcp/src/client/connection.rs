@@ -14,14 +14,13 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tool_sdk_core::{Tool, ToolAudience, Toolset};
+use tool_sdk_core::{Tool, ToolAudience, ToolPins, Toolset};
 
 use super::authorization::{
     AuthorizationError, AuthorizationPrompt, LogoutOutcome, ManagerAuthorization, TokenSource,
 };
 use super::config::{AnnotationTrust, ServerConfig};
 use super::offer_changes::{OfferChannels, WatchCounts};
-use super::pins::ToolPins;
 use super::remote::{
     ErrorClass, OfferChange, RemoteConnection, RemoteError, RemoteFuture, RemotePrompt,
     RemoteResource, RemoteTool,

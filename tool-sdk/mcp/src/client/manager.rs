@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use tool_sdk_core::{Context, Pipeline, Session, ToolAudience, ToolError, Toolset};
+use tool_sdk_core::{Context, Pipeline, Session, ToolAudience, ToolError, ToolPins, Toolset};
 
 use super::authorization::{
     AuthorizationError, AuthorizationPrompt, CredentialStore, LogoutOutcome, ManagerAuthorization,
@@ -15,7 +15,6 @@ use super::config::{InvalidServerConfig, ServerConfig};
 use super::connection::ServerConnection;
 use super::naming;
 use super::offer_changes::OfferChannels;
-use super::pins::ToolPins;
 use super::remote::{RemoteError, RemotePrompt, RemoteResource, RemoteTool};
 use super::status::ServerStatus;
 use super::tool_index::ToolNameIndex;

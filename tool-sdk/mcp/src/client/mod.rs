@@ -28,7 +28,6 @@ mod naming;
 mod offer_changes;
 mod offers;
 mod output_validator;
-mod pins;
 mod remote;
 mod result;
 mod schema_repair;
@@ -54,9 +53,8 @@ pub use self::config::{
 };
 pub use self::http_endpoint::HttpEndpoint;
 pub use self::manager::ServerManager;
-pub use self::naming::{name_prefix, parse_server};
+pub use self::naming::{is_approval_void, name_prefix, parse_server};
 pub use self::offers::{ForeignPrompts, ForeignResources};
-pub use self::pins::ToolPins;
 pub use self::remote::{
     ErrorClass, OfferChange, ProgressCallback, RemoteCall, RemoteConnection, RemoteError,
     RemoteFuture, RemotePrompt, RemotePromptArgument, RemoteResource, RemoteResult, RemoteTool,
@@ -65,6 +63,7 @@ pub(super) use self::result::BLOCKS_KEY;
 pub use self::server_requests::{ClientFeatures, ServerRequestHandler};
 pub use self::status::ServerStatus;
 pub use self::transport::connect_streams;
+pub use tool_sdk_core::ToolPins;
 
 /// The permissions that rules can name for foreign tools, beside the tools' own names.
 pub const PERMISSIONS: [&str; 3] =

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tool_sdk_core::{ToolName, internal::sha256_hex};
+use tool_sdk_core::{ToolName, ToolPins, internal::sha256_hex};
 
 /// The prefix of all foreign tool names; no other tool may have it.
 const FOREIGN_PREFIX: &str = "mcp__";
@@ -107,8 +107,13 @@ fn model_name(server: &str, tool: &str, is_shared: bool) -> String {
     name
 }
 
+/// Whether an approval of the tool that models call `name` is void, because the tool changed since.
+pub fn is_approval_void(pins: &ToolPins, name: &str, definition: &str) -> bool {
+    pins.is_approval_void(|server, tool| is_model_name_of(server, tool, name), definition)
+}
+
 /// Whether `name` is one of the names that models may see for this tool.
-pub(super) fn is_model_name_of(server: &str, tool: &str, name: &str) -> bool {
+fn is_model_name_of(server: &str, tool: &str, name: &str) -> bool {
     [false, true].iter().any(|is_shared| model_name(server, tool, *is_shared) == name)
 }
 

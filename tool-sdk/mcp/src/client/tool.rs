@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tool_sdk_core::internal::DefinitionSnapshot;
 use tool_sdk_core::{
     ArgumentNote, Context, Definition, ExecutionPermit, InvalidArgs, Output, OutputFuture,
     PreparedCall, PrivateFileError, RawArgs, Resource, Risk, RiskClass, Schema, TaskSupport, Tool,
@@ -24,7 +25,6 @@ use super::config::AnnotationTrust;
 use super::connection::ServerConnection;
 use super::naming::ModelToolName;
 use super::output_validator::{OutputValidator, TOO_LATE};
-use super::pins::DefinitionSnapshot;
 use super::remote::{
     ErrorClass, RemoteCall, RemoteConnection, RemoteError, RemoteResult, RemoteTool,
 };
@@ -142,7 +142,7 @@ impl ForeignTool {
         lint: DescriptionLint,
     ) -> Self {
         let server_name = server.name();
-        let snapshot = DefinitionSnapshot::capture(&server.transport_identity(), tool);
+        let snapshot = capture_definition(&server.transport_identity(), tool);
         let description = description_lint::model_description(tool);
         let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
             .risk(assess_risk(tool, server.annotation_trust()))
@@ -242,6 +242,19 @@ impl ForeignTool {
             .pin_tool(None, (server.name(), remote_name), snapshot)
             .map_err(pin_write_error)
     }
+}
+
+/// Returns the whole definition of a tool, with the transport of its server.
+fn capture_definition(server: &Value, tool: &RemoteTool) -> DefinitionSnapshot {
+    DefinitionSnapshot::new(json!({
+        "server": server,
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": tool.annotations,
+    }))
 }
 
 fn pin_write_error(error: PrivateFileError) -> ToolError {

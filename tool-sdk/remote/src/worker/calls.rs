@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::internal::SessionListener;
 use tool_sdk_core::{
-    ApprovalRequest, ApprovalResponse, Approver, Call, FailureRecord, Fingerprint, Outcome, RawArgs,
-    Signal, ToolError, ToolName,
+    ApprovalRequest, ApprovalResponse, Approver, Call, FailureRecord, Fingerprint, Outcome,
+    RawArgs, Signal, ToolError, ToolName,
 };
 
 use super::{EndpointKind, ToolOffer, WorkerState};
@@ -280,9 +280,7 @@ impl WorkerState {
         self.offer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_running(
-        &self,
-    ) -> MutexGuard<'_, std::collections::HashMap<String, CancellationToken>> {
+    fn lock_running(&self) -> MutexGuard<'_, std::collections::HashMap<String, CancellationToken>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -33,8 +33,8 @@ use crate::nonces::UsedNonces;
 use crate::payload::Payloads;
 use crate::permit::{PermitVerifier, random_id};
 use crate::protocol::{
-    CANCEL, DRAIN, PREPARE, PROGRAM, RUN, TOOL_COUNT, WORKER, changed_subject, service_name, short_hash,
-    tool_subject, worker_subject,
+    CANCEL, DRAIN, PREPARE, PROGRAM, RUN, TOOL_COUNT, WORKER, changed_subject, service_name,
+    short_hash, tool_subject, worker_subject,
 };
 
 /// How many calls a worker prepares at the same time.
@@ -251,9 +251,7 @@ impl Worker {
 
 impl WorkerState {
     /// Registers a service with the current tools.
-    async fn offer_tools(
-        self: &Arc<Self>,
-    ) -> Result<(Service, IncomingRequests), RemoteError> {
+    async fn offer_tools(self: &Arc<Self>) -> Result<(Service, IncomingRequests), RemoteError> {
         let offer = Arc::new(ToolOffer::from_toolset(self.pipeline.toolset())?);
         offer.check_size(self.payloads.client.max_payload())?;
         let failed = |error: async_nats::Error| RemoteError::Offer(error.to_string());
@@ -294,10 +292,8 @@ impl WorkerState {
                 .name(&tool.name)
                 .queue_group(short_hash(&tool.hash))
                 .metadata(tool.metadata());
-            requests.push(tagged(
-                EndpointKind::Prepare,
-                endpoint.add(subject).await.map_err(failed)?,
-            ));
+            requests
+                .push(tagged(EndpointKind::Prepare, endpoint.add(subject).await.map_err(failed)?));
         }
         *self.lock_offer() = offer;
         self.payloads.client.flush().await.map_err(RemoteError::request)?;
@@ -317,9 +313,6 @@ impl WorkerState {
     }
 }
 
-fn tagged(
-    kind: EndpointKind,
-    endpoint: Endpoint,
-) -> BoxStream<'static, (EndpointKind, Request)> {
+fn tagged(kind: EndpointKind, endpoint: Endpoint) -> BoxStream<'static, (EndpointKind, Request)> {
     endpoint.zip(stream::repeat(kind)).map(|(request, kind)| (kind, request)).boxed()
 }

@@ -70,9 +70,8 @@ impl WorkersState {
     pub(super) fn publish(self: &Arc<Self>) {
         let Some(toolset) = self.toolset().filter(|_| !self.closed.is_cancelled()) else { return };
         let mut published = self.lock_published();
-        let hash_of = |(tool, _): &PublishedTool| {
-            (tool.remote_name().to_owned(), tool.hash().to_owned())
-        };
+        let hash_of =
+            |(tool, _): &PublishedTool| (tool.remote_name().to_owned(), tool.hash().to_owned());
         let chosen = self.lock_known().choose_definitions(&published.iter().map(hash_of).collect());
         let mut tools: Vec<PublishedTool> = Vec::new();
         for sent in chosen {
@@ -127,7 +126,10 @@ impl WorkersState {
         let inbox = client.new_inbox();
         let mut answers = client.subscribe(inbox.clone()).await.map_err(RemoteError::request)?;
         let subject = format!("$SRV.{verb}.{}", service_name(&self.config.namespace));
-        client.publish_with_reply(subject, inbox, Bytes::new()).await.map_err(RemoteError::request)?;
+        client
+            .publish_with_reply(subject, inbox, Bytes::new())
+            .await
+            .map_err(RemoteError::request)?;
         let (mut found, mut patience) = (Vec::new(), FIRST_ANSWER);
         while let Ok(Some(answer)) = timeout(patience, answers.next()).await {
             if answer.status == Some(StatusCode::NO_RESPONDERS) {

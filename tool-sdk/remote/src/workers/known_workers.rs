@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use async_nats::service::{Info, endpoint};
+use serde_json::Value;
 use tool_sdk_core::Definition;
-use tool_sdk_core::internal::sha256_hex;
+use tool_sdk_core::internal::{DefinitionSnapshot, sha256_hex};
 
 use super::WorkerStatus;
 use crate::protocol::{DEFINITION, PROGRAM, TOOL_COUNT, WORKER};
@@ -26,6 +27,14 @@ const MAX_TOOLS: usize = 1000;
 pub(super) struct SentDefinition {
     pub(super) definition: Definition,
     pub(super) hash: String,
+    text: Value,
+}
+
+impl SentDefinition {
+    /// Returns what pinning records.
+    pub(super) fn snapshot(&self) -> DefinitionSnapshot {
+        DefinitionSnapshot::new(self.text.clone())
+    }
 }
 
 /// The known workers by their ids, and the definitions of their tools by their hashes.
@@ -68,11 +77,16 @@ impl KnownWorkers {
             let Some(text) = endpoint.metadata.get(DEFINITION) else { continue };
             let hash = sha256_hex(text);
             if !self.definitions.contains_key(&hash) {
-                let Ok(definition) = serde_json::from_str::<Definition>(text) else {
-                    tracing::warn!(worker = id, tool = endpoint.name, "a definition cannot be read");
+                let read = (serde_json::from_str::<Definition>(text), serde_json::from_str(text));
+                let (Ok(definition), Ok(text)) = read else {
+                    tracing::warn!(
+                        worker = id,
+                        tool = endpoint.name,
+                        "a definition cannot be read"
+                    );
                     continue;
                 };
-                let sent = SentDefinition { definition, hash: hash.clone() };
+                let sent = SentDefinition { definition, hash: hash.clone(), text };
                 self.definitions.insert(hash.clone(), Arc::new(sent));
             }
             let name = &self.definitions[&hash].definition.name;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tool_sdk_core::{Pipeline, Tool, Toolset};
+use tool_sdk_core::{Pipeline, Tool, ToolPins, Toolset};
 
 use self::known_workers::KnownWorkers;
 use self::tool::RemoteTool;
@@ -41,7 +41,8 @@ pub struct WorkersConfig {
     prepare_timeout: Duration,
     lost_after: Duration,
     refresh: Duration,
-    trusts_definitions: bool,
+    /// `None` trusts every definition.
+    pins: Option<ToolPins>,
 }
 
 impl WorkersConfig {
@@ -55,7 +56,7 @@ impl WorkersConfig {
             prepare_timeout: Duration::from_secs(6),
             lost_after: Duration::from_secs(5),
             refresh: Duration::from_secs(10),
-            trusts_definitions: false,
+            pins: Some(ToolPins::in_memory()),
         }
     }
 
@@ -85,7 +86,14 @@ impl WorkersConfig {
     /// ask for approval because of that.
     #[must_use]
     pub fn trust_definitions(mut self) -> Self {
-        self.trusts_definitions = true;
+        self.pins = None;
+        self
+    }
+
+    /// Stores the definitions that users let run in `pins`; in memory by default.
+    #[must_use]
+    pub fn pins(mut self, pins: ToolPins) -> Self {
+        self.pins = Some(pins);
         self
     }
 }
@@ -232,7 +240,8 @@ impl Workers {
     /// Publishes the tools in `toolset` from now on, and keeps them current.
     #[doc(hidden)]
     pub fn attach_toolset(&self, toolset: &Arc<Toolset>) {
-        *self.state().toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
+        *self.state().toolset.lock().unwrap_or_else(PoisonError::into_inner) =
+            Arc::downgrade(toolset);
         self.state().lock_published().clear();
         self.state().publish();
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use async_nats::client::Request;
-use async_nats::{RequestErrorKind, Message};
+use async_nats::{Message, RequestErrorKind};
 use tokio::time::{Instant, timeout};
 use tool_sdk_core::{CallFacts, Context, ToolError};
 
@@ -134,8 +134,7 @@ impl RemoteToolState {
         let permit = self.permit(PermitPurpose::Prepare, worker, binding, patience, cx);
         let answer = timeout(patience, async {
             let request = self.sign_request(&permit, arguments)?;
-            let (headers, bytes) =
-                workers.payloads.encode(trace_headers(cx), &request).await?;
+            let (headers, bytes) = workers.payloads.encode(trace_headers(cx), &request).await?;
             let request = Request::new().headers(headers).payload(bytes).timeout(None);
             Ok::<_, RemoteError>(workers.payloads.client.send_request(subject, request).await)
         })

@@ -14,9 +14,7 @@ use tool_sdk_core::{Context, Output, RiskClass, Signal, ToolError};
 use super::prepare::PreparedElsewhere;
 use super::tool::{CheckedArguments, RemoteToolState};
 use crate::permit::PermitPurpose;
-use crate::protocol::{
-    CANCEL, RUN, Refusal, RunBody, RunMessage, trace_headers, worker_subject,
-};
+use crate::protocol::{CANCEL, RUN, Refusal, RunBody, RunMessage, trace_headers, worker_subject};
 
 /// How many workers are asked to run a call that certainly did not run yet.
 const MAX_WORKERS: usize = 8;
@@ -96,8 +94,7 @@ impl RemoteToolState {
         let inbox = client.new_inbox();
         let started = async {
             let messages = client.subscribe(inbox.clone()).await.map_err(|it| it.to_string())?;
-            let request =
-                self.sign_request(&permit, arguments).map_err(|it| it.to_string())?;
+            let request = self.sign_request(&permit, arguments).map_err(|it| it.to_string())?;
             let encoded = workers.payloads.encode(trace_headers(cx), &request).await;
             let (headers, bytes) = encoded.map_err(|it| it.to_string())?;
             let subject = worker_subject(namespace, worker, RUN);
@@ -145,7 +142,10 @@ impl RemoteToolState {
                 }
                 RunBody::Refused(refusal) if expected == 0 => {
                     cancel.disarm();
-                    return RunAttempt::NotRun(format!("the worker `{worker}` {}", refusal.reason()));
+                    return RunAttempt::NotRun(format!(
+                        "the worker `{worker}` {}",
+                        refusal.reason()
+                    ));
                 }
                 // That of a second message with the same permit.
                 RunBody::Refused(_) => {}
@@ -168,19 +168,15 @@ impl RemoteToolState {
 
     /// Returns the error of a call that may have run.
     fn lost(&self, reason: &str) -> ToolError {
-        ToolError::unavailable(format_args!(
-            "`{}` may have run: {reason}",
-            self.remote_name
-        ))
-        .hint("check its effect before you call it again")
+        ToolError::unavailable(format_args!("`{}` may have run: {reason}", self.remote_name))
+            .hint("check its effect before you call it again")
     }
 }
 
 /// Returns the time until the call must have ended.
 fn time_left(cx: &Context) -> Duration {
-    cx.deadline().map_or(LONGEST, |end| {
-        end.saturating_duration_since(Instant::now().into()).min(LONGEST)
-    })
+    cx.deadline()
+        .map_or(LONGEST, |end| end.saturating_duration_since(Instant::now().into()).min(LONGEST))
 }
 
 /// Passes on what the running tool reports.

@@ -8,17 +8,20 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::Value;
-use tool_sdk_core::internal::{ArgChecks, parse_text};
+use serde_json::{Value, json};
+use tool_sdk_core::internal::{ArgChecks, DefinitionSnapshot, parse_text};
 use tool_sdk_core::{
     ArgumentNote, CompletionFuture, Context, Definition, ExecutionPermit, InvalidArgs, Leniency,
-    OutputFuture, PreparedCall, RawArgs, Resource, Tool, ToolError, ToolSource,
+    OutputFuture, PreparedCall, RawArgs, Resource, RiskClass, Tool, ToolError, ToolPins,
+    ToolSource,
 };
 
 use super::WorkersState;
 use super::known_workers::SentDefinition;
 use super::prepare::PreparedElsewhere;
+use crate::DEFINITION_PERMISSION;
 
 /// The timeout of a tool is this much longer than that in the worker, whose error says more.
 const TIMEOUT_GRACE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -34,6 +37,7 @@ pub(super) struct RemoteToolState {
     /// The permission that rules name for it in the worker.
     pub(super) remote_permission: String,
     pub(super) hash: String,
+    snapshot: DefinitionSnapshot,
     checks: ArgChecks,
     pub(super) workers: Arc<WorkersState>,
 }
@@ -58,7 +62,11 @@ impl RemoteTool {
         definition.category = Some(format!("remote:{namespace}").into());
         definition.timeout = definition.timeout.map(|timeout| timeout + TIMEOUT_GRACE);
         definition.source = ToolSource::Remote { namespace: namespace.to_string() };
-        definition.revision = Some(sent.hash.clone());
+        let snapshot = sent.snapshot();
+        definition.revision = Some(match &workers.config.pins {
+            Some(pins) => pins.revision((namespace.as_str(), &remote_name), &snapshot),
+            None => sent.hash.clone(),
+        });
         let checks = ArgChecks::from_definition(&definition);
         let (hash, workers) = (sent.hash.clone(), Arc::clone(workers));
         Some(Self(Arc::new(RemoteToolState {
@@ -66,6 +74,7 @@ impl RemoteTool {
             remote_name,
             remote_permission,
             hash,
+            snapshot,
             checks,
             workers,
         })))
@@ -99,7 +108,13 @@ impl Tool for RemoteTool {
         let name = self.0.definition.name.as_str();
         let (text, notes) = parse_text(name, &self.0.checks, args)?;
         let arguments = CheckedArguments { text: text.into_owned(), lenient: args.lenient };
-        Ok(Box::new(PreparedRemoteCall { tool: Arc::clone(&self.0), arguments, notes, prepared: None }))
+        Ok(Box::new(PreparedRemoteCall {
+            tool: Arc::clone(&self.0),
+            arguments,
+            notes,
+            prepared: None,
+            was_shown: AtomicBool::new(false),
+        }))
     }
 }
 
@@ -116,6 +131,54 @@ struct PreparedRemoteCall {
     arguments: CheckedArguments,
     notes: Vec<ArgumentNote>,
     prepared: Option<PreparedElsewhere>,
+    /// Whether an approval prompt showed the tool's definition.
+    was_shown: AtomicBool,
+}
+
+impl RemoteToolState {
+    /// Returns the pins, and what they call the tool; `None` when definitions are trusted.
+    fn pins(&self) -> Option<(&ToolPins, (&str, &str))> {
+        let config = &self.workers.config;
+        Some((config.pins.as_ref()?, (config.namespace.as_str(), self.remote_name.as_str())))
+    }
+
+    /// Whether the user, or else the host, let the tool run in this definition.
+    fn is_pinned(&self, cx: &Context) -> bool {
+        self.pins()
+            .is_none_or(|(pins, id)| pins.is_pinned(cx.session().user_key(), id, &self.snapshot))
+    }
+
+    /// Whether the revision is current. Another process may have recorded a change since.
+    fn is_current(&self) -> bool {
+        let revision = self.definition.revision.as_deref().unwrap_or_default();
+        self.pins().is_none_or(|(pins, id)| pins.is_cached_revision(revision, id, &self.snapshot))
+    }
+
+    /// Returns what a prompt shows of a definition that is not pinned.
+    fn definition_preview(&self, cx: &Context) -> Option<Value> {
+        let (pins, id) = self.pins()?;
+        let user = cx.session().user_key();
+        let difference = pins.diff_since_pinned(user, id, &self.snapshot)?;
+        let about = if difference.is_first {
+            "this tool was never run before; this is its whole definition"
+        } else {
+            "the workers changed the definition of this tool since it was last approved"
+        };
+        Some(json!({ "about": about, "unified": difference.diff }))
+    }
+
+    /// Records that a call runs, and pins the definition that its user saw.
+    fn record_run(&self, was_shown: bool, cx: &Context) -> Result<(), ToolError> {
+        let Some((pins, id)) = self.pins() else { return Ok(()) };
+        let user = was_shown.then(|| cx.session().user_key());
+        pins.record_run(user, id, &self.snapshot).map_err(|error| {
+            ToolError::config(
+                "cannot store the pinned tool definition, so the tool did not run",
+            )
+            .hint("the state folder must be private, writable, and outside of the roots that tools may write")
+            .source(error)
+        })
+    }
 }
 
 impl PreparedRemoteCall {
@@ -137,12 +200,14 @@ impl PreparedCall for PreparedRemoteCall {
     }
 
     fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
-        let Self { tool, arguments, prepared, .. } = *self;
+        let Self { tool, arguments, prepared, was_shown, .. } = *self;
         Box::pin(async move {
+            let cx = approved.context();
+            tool.record_run(was_shown.into_inner(), &cx)?;
             let Some(prepared) = prepared else {
                 return Err(ToolError::internal("the call was not prepared by a worker"));
             };
-            tool.run_call(&arguments, prepared, &approved.context()).await
+            tool.run_call(&arguments, prepared, &cx).await
         })
     }
 
@@ -152,11 +217,22 @@ impl PreparedCall for PreparedRemoteCall {
         said.or_else(|| Some(format!("Calling {remote_name} of {}", workers.config.namespace)))
     }
 
-    fn resources(&self, _: &Context) -> Option<Vec<Resource>> {
-        let RemoteToolState { remote_name, workers, .. } = &*self.tool;
+    fn resources(&self, cx: &Context) -> Option<Vec<Resource>> {
+        let RemoteToolState { remote_name, workers, snapshot, .. } = &*self.tool;
         let name = format!("{}/{remote_name}", workers.config.namespace);
+        // Any decision voids the approvals of an earlier definition.
+        if let Some((pins, id)) = self.tool.pins() {
+            pins.record_shown(id, snapshot);
+        }
+        let unseen = (!self.tool.is_pinned(cx)).then(|| {
+            // The hint that the tool only reads was not seen either.
+            Resource::new(name.clone())
+                .with_permission(DEFINITION_PERMISSION)
+                .with_class(RiskClass::Execute)
+        });
         let named = self.facts().and_then(|facts| facts.resources.clone());
-        Some(named.unwrap_or_else(|| vec![Resource::new(name)]))
+        let named = named.unwrap_or_else(|| vec![Resource::new(name)]);
+        Some(named.into_iter().chain(unseen).collect())
     }
 
     fn paths(&self, _: &Context) -> Vec<Resource> {
@@ -176,8 +252,12 @@ impl PreparedCall for PreparedRemoteCall {
         self.facts().is_some_and(|facts| facts.restricts_suggestions)
     }
 
-    /// A tool that judges patterns itself offered those that cover the call; no other one does.
+    /// A tool that judges patterns itself offered those that cover the call; no other one does. No
+    /// pattern covers a tool that changed since and changed back.
     fn covered_by(&self, pattern: &str) -> Option<bool> {
+        if !self.tool.is_current() {
+            return Some(false);
+        }
         let facts = self.facts()?;
         facts.judges_patterns.then(|| facts.suggestions.iter().any(|it| it == pattern))
     }
@@ -192,9 +272,18 @@ impl PreparedCall for PreparedRemoteCall {
         fingerprint.map(|it| ("worker_call", it)).into_iter().chain([definition]).collect()
     }
 
-    fn preview(&self, _: &Context) -> Result<Option<Value>, ToolError> {
-        let preview = self.facts().map(|facts| facts.preview.clone());
-        preview.unwrap_or(Ok(None)).map_err(ToolError::from)
+    /// Shows the definition first; the call itself is shown once its tool is known.
+    fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
+        self.was_shown.store(true, Ordering::Relaxed);
+        let preview = self.facts().map_or(Ok(None), |facts| facts.preview.clone());
+        let preview = preview.map_err(ToolError::from)?;
+        Ok(match self.tool.definition_preview(cx) {
+            Some(Value::Object(mut definition)) => {
+                definition.extend(preview.map(|preview| ("call".to_owned(), preview)));
+                Some(Value::Object(definition))
+            }
+            _ => preview,
+        })
     }
 
     fn concurrency_key(&self) -> Option<String> {

@@ -116,8 +116,8 @@ async fn a_cancelled_call_ends_in_the_worker() {
     let worker = LocalWorker::start(&server).await;
     let host = TestHost::start(&server).await;
     host.wait_for_workers(1).await;
-    let call = Call::new("remote__demo__wait", r#"{"ms": 60000}"#)
-        .timeout(Duration::from_millis(200));
+    let call =
+        Call::new("remote__demo__wait", r#"{"ms": 60000}"#).timeout(Duration::from_millis(200));
     let started = Instant::now();
     let error = host.pipeline.call(&host.session, call).await.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -129,7 +129,8 @@ async fn a_cancelled_call_ends_in_the_worker() {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_of_a_busy_worker_go_elsewhere() {
     let Some(server) = NatsServer::start().await else { return };
-    let one = || LocalWorker::start_with(&server, worker_config().max_calls(1), worker_pipeline([]));
+    let one =
+        || LocalWorker::start_with(&server, worker_config().max_calls(1), worker_pipeline([]));
     let (_one, _two) = (one().await, one().await);
     let host = TestHost::start(&server).await;
     host.wait_for_workers(2).await;

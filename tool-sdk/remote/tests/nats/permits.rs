@@ -7,9 +7,7 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tool_sdk_core::Call;
 
-use crate::fixtures::{
-    KEY, LocalWorker, NatsServer, TestHost, worker_config, worker_pipeline,
-};
+use crate::fixtures::{KEY, LocalWorker, NatsServer, TestHost, worker_config, worker_pipeline};
 
 /// A request to run a call, as a host sent it, with the worker's answer.
 struct CapturedRun {

@@ -37,7 +37,7 @@ use super::limits::FileLimits;
 use super::web::FileWeb;
 use crate::exit::{CommandError, Result};
 use crate::secrets::SecretsCommand;
-use crate::{chat, input, mcp, serve};
+use crate::{chat, input, mcp, serve, workers};
 
 /// The limit of the file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -73,6 +73,8 @@ pub(super) struct ConfigFile {
     pub(super) disable: Vec<String>,
     /// The command that prints secrets.
     pub(super) secrets_command: Option<SecretsCommand>,
+    /// The configured remote workers.
+    pub(super) workers: workers::WorkerEntries,
     /// The only folders in which tools may write.
     pub(super) writable: Option<Vec<PathBuf>>,
     pub(super) hooks: Option<HooksConfig>,

@@ -12,7 +12,7 @@ use crate::secrets::SecretsCommand;
 use crate::settings::check_path;
 use crate::settings::limits::FileLimits;
 use crate::settings::web::parse_web;
-use crate::{chat, mcp, serve};
+use crate::{chat, mcp, serve, workers};
 
 const ROOT_KEYS: &[&str] = &[
     "agents",
@@ -47,6 +47,7 @@ const ROOT_KEYS: &[&str] = &[
     "serve",
     "variants",
     "web",
+    "workers",
     "writable",
 ];
 
@@ -77,6 +78,7 @@ fn read_root(mut keys: TomlTable<'_, '_>, name: &str, mistakes: &ConfigErrors<'_
         secrets_command: keys
             .take_value("secrets_command")
             .and_then(|part| part.read_with(SecretsCommand::new)),
+        workers: workers::parse_workers(keys.take_named_values("workers")),
         writable: keys.take_value("writable").map(|part| part.map_items(check_path)),
         hooks: keys.take_value("hooks").and_then(read_hooks),
         audit: keys.take_value("audit").and_then(|part| part.read_with(check_path)),

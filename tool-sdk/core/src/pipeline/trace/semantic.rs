@@ -41,6 +41,6 @@ pub(crate) fn call_span(invocation: &Invocation<'_>) -> Span {
 fn tool_type(source: &ToolSource) -> &'static str {
     match source {
         ToolSource::Native | ToolSource::Plugin { .. } => "function",
-        ToolSource::Mcp { .. } | ToolSource::Remote => "extension",
+        ToolSource::Mcp { .. } | ToolSource::Remote { .. } => "extension",
     }
 }

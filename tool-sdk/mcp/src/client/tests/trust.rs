@@ -9,6 +9,7 @@ use tool_sdk_core::{
 
 use super::scripted_server::ServerAct;
 use super::*;
+use crate::client::naming::is_approval_void;
 
 /// A server whose tool has another definition in every version.
 fn changing(version: Arc<AtomicUsize>) -> Arc<ScriptedServer> {
@@ -117,7 +118,7 @@ async fn listed_grant_is_void_only_after_a_change() {
     let is_void = |setting: &TestHost| {
         let [grant] = &*setting.pipeline.session_grants(&setting.session) else { panic!("one") };
         let definition = grant.to.definition.as_deref().unwrap();
-        pins.is_approval_void("mcp__s__echo", definition)
+        is_approval_void(&pins, "mcp__s__echo", definition)
     };
     assert!(!is_void(&setting));
 

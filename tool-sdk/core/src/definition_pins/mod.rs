@@ -21,16 +21,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use similar::TextDiff;
-use tool_sdk_core::{
-    PrivateFileError,
-    internal::{private_file::FileVersion, sha256_hex},
-};
 
 use self::file::{LoadedPins, PinFile};
-use super::naming::is_model_name_of;
-use super::remote::RemoteTool;
+use crate::private_file::PrivateFileError;
+use crate::private_file::version::FileVersion;
+use crate::sha256::sha256_hex;
 
 /// The most that is shown of a difference, and of a line of it, in bytes. Models see less of a
 /// description.
@@ -51,11 +48,10 @@ const FORGOTTEN: &str = "";
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::{Pipeline, Registry, mcp};
+/// use tool_sdk_core::ToolPins;
 ///
-/// let pipeline = Pipeline::new(Registry::default());
-/// let pins = mcp::ToolPins::in_folder("/var/lib/shelf/mcp");
-/// let servers = mcp::ServerManager::for_pipeline(&pipeline).with_pins(pins);
+/// let pins = ToolPins::in_folder("/var/lib/shelf/mcp");
+/// # let _ = pins;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ToolPins(Arc<PinStore>);
@@ -198,39 +194,35 @@ fn format_revision(digest: &str, turn: u64) -> String {
 
 /// The whole definition of a tool, with the transport of its server.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct DefinitionSnapshot {
+pub struct DefinitionSnapshot {
     description: Value,
     /// A hash of the definition; grants are bound to it.
     digest: String,
 }
 
 impl DefinitionSnapshot {
-    pub(super) fn capture(identity: &Value, tool: &RemoteTool) -> Self {
-        let description = json!({
-            "server": identity,
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
-            "annotations": tool.annotations,
-        });
+    /// Returns the definition that `description` holds, with what identifies its source.
+    #[must_use]
+    pub fn new(description: Value) -> Self {
         let digest = sha256_hex(to_sorted_lines(&description));
         Self { description, digest }
     }
 
     /// Returns the definition as readable text.
-    pub(super) fn to_text(&self) -> String {
+    #[must_use]
+    pub fn to_text(&self) -> String {
         to_sorted_lines(&self.description)
     }
 }
 
 /// The difference between the current and the pinned definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DefinitionDiff {
-    pub(super) is_first: bool,
+#[expect(clippy::exhaustive_structs, reason = "only crates of the SDK use it")]
+pub struct DefinitionDiff {
+    /// Whether no definition was pinned.
+    pub is_first: bool,
     /// A unified diff.
-    pub(super) diff: String,
+    pub diff: String,
 }
 
 impl ToolPins {
@@ -258,18 +250,15 @@ impl ToolPins {
     }
 
     /// Whether the definition is the one that this user pinned, or else the host.
-    pub(super) fn is_pinned(
-        &self,
-        user: Option<&str>,
-        id: ToolId<'_>,
-        now: &DefinitionSnapshot,
-    ) -> bool {
+    #[doc(hidden)]
+    pub fn is_pinned(&self, user: Option<&str>, id: ToolId<'_>, now: &DefinitionSnapshot) -> bool {
         self.read_current(|seen| seen.pinned_for(user, id) == Some(&now.description))
     }
 
     /// Returns the difference to the definition that this user pinned, or else the host; `None` if it is
     /// the same.
-    pub(super) fn diff_since_pinned(
+    #[doc(hidden)]
+    pub fn diff_since_pinned(
         &self,
         user: Option<&str>,
         id: ToolId<'_>,
@@ -289,21 +278,23 @@ impl ToolPins {
     }
 
     /// Returns the revision of a tool, which differs from all earlier ones.
-    pub(super) fn revision(&self, id: ToolId<'_>, now: &DefinitionSnapshot) -> String {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn revision(&self, id: ToolId<'_>, now: &DefinitionSnapshot) -> String {
         self.read_current(|seen| seen.revision(id, now))
     }
 
-    /// Whether an approval of the tool that models call `name` is void, because the tool changed since.
-    /// `definition` is what the grant names: the revision and, behind a blank, a hash.
+    /// Whether an approval of a tool is void, because the tool changed since. `is_tool` says of a
+    /// server and its own name of a tool whether they are that tool. `definition` is what the grant
+    /// names: the revision and, behind a blank, a hash.
     #[doc(hidden)]
-    pub fn is_approval_void(&self, name: &str, definition: &str) -> bool {
+    pub fn is_approval_void(&self, is_tool: impl Fn(&str, &str) -> bool, definition: &str) -> bool {
         let revision = definition.split(' ').next().unwrap_or_default();
         self.read_current(|seen| {
             let all = seen.last_digests.iter().flat_map(|(server, tools)| {
                 tools.iter().map(move |(tool, last)| (server.as_str(), tool.as_str(), last))
             });
-            let mut own =
-                all.filter(|(server, tool, _)| is_model_name_of(server, tool, name)).peekable();
+            let mut own = all.filter(|(server, tool, _)| is_tool(server, tool)).peekable();
             own.peek().is_some()
                 && own.all(|(server, tool, last)| {
                     let turns =
@@ -314,7 +305,8 @@ impl ToolPins {
     }
 
     /// Whether this is still the revision of the tool, according to the last read of the file.
-    pub(super) fn is_cached_revision(
+    #[doc(hidden)]
+    pub fn is_cached_revision(
         &self,
         revision: &str,
         id: ToolId<'_>,
@@ -325,7 +317,8 @@ impl ToolPins {
 
     /// Records the definition for which a call is being decided: approvals of earlier definitions are
     /// void from now on.
-    pub(super) fn record_shown(&self, id: ToolId<'_>, now: &DefinitionSnapshot) {
+    #[doc(hidden)]
+    pub fn record_shown(&self, id: ToolId<'_>, now: &DefinitionSnapshot) {
         if !self.read_current(|seen| seen.has_changed(id, now)) {
             return;
         }
@@ -337,7 +330,8 @@ impl ToolPins {
 
     /// Records that a call runs. Pins the definition for the user who approved it in a prompt; without a
     /// prompt only a change is recorded.
-    pub(super) fn record_run(
+    #[doc(hidden)]
+    pub fn record_run(
         &self,
         asked: Option<Option<&str>>,
         id: ToolId<'_>,
@@ -356,7 +350,8 @@ impl ToolPins {
     }
 
     /// Pins the definition for a user, or for the host if there is none.
-    pub(super) fn pin_tool(
+    #[doc(hidden)]
+    pub fn pin_tool(
         &self,
         user: Option<&str>,
         (server, tool): ToolId<'_>,

@@ -1,10 +1,16 @@
 //! Tests of pinned definitions, in memory and in a folder that processes share.
 
+use serde_json::json;
+
 use super::*;
 
 fn sight(description: &str, command: &str) -> DefinitionSnapshot {
-    let tool = RemoteTool::new("t", json!({ "type": "object" })).with_description(description);
-    DefinitionSnapshot::capture(&json!({ "command": command }), &tool)
+    DefinitionSnapshot::new(json!({
+        "server": { "command": command },
+        "name": "t",
+        "description": description,
+        "inputSchema": { "type": "object" },
+    }))
 }
 
 fn diff_of(pins: &ToolPins, now: &DefinitionSnapshot) -> Option<DefinitionDiff> {
@@ -60,11 +66,8 @@ fn long_diff_is_truncated() {
     assert!(shown.contains("\n[2080791 more bytes of this line are left out]\n"), "{shown:.99}");
     assert!(shown.contains("+  \"name\": \"t\""), "what comes after it is there");
 
-    let mut tool = RemoteTool::new("t", json!({ "enum": vec!["some words"; 50_000] }));
-    tool.title = Some("T".to_owned());
-    let shown = diff_of(&ToolPins::in_memory(), &DefinitionSnapshot::capture(&json!({}), &tool))
-        .unwrap()
-        .diff;
+    let tool = json!({ "name": "t", "inputSchema": { "enum": vec!["some words"; 50_000] } });
+    let shown = diff_of(&ToolPins::in_memory(), &DefinitionSnapshot::new(tool)).unwrap().diff;
     assert!(
         shown.len() < MAX_DIFF_BYTES + 100
             && shown.ends_with(" more bytes of this are left out]\n")
@@ -317,14 +320,15 @@ fn approval_of_another_definition_is_void() {
     let (pins, tool) = (ToolPins::in_memory(), ("s", "t"));
     let (first, second) = (sight("Reads.", "a"), sight("Writes.", "a"));
     let before = pins.revision(tool, &first);
-    assert!(!pins.is_approval_void("mcp__s__t", &before), "nothing is known of it");
+    assert!(!pins.is_approval_void(|_, tool| tool == "t", &before), "nothing is known of it");
     pins.pin_tool(None, tool, &first).unwrap();
-    assert!(!pins.is_approval_void("mcp__s__t", &before));
+    assert!(!pins.is_approval_void(|_, tool| tool == "t", &before));
     pins.record_shown(tool, &second);
     assert!(
-        pins.is_approval_void("mcp__s__t", &before) && !pins.is_approval_void("mcp__s__u", &before)
+        pins.is_approval_void(|_, tool| tool == "t", &before)
+            && !pins.is_approval_void(|_, tool| tool == "u", &before)
     );
-    assert!(!pins.is_approval_void("mcp__s__t", &pins.revision(tool, &second)));
+    assert!(!pins.is_approval_void(|_, tool| tool == "t", &pins.revision(tool, &second)));
     pins.forget_server("s").unwrap();
-    assert!(pins.is_approval_void("mcp__s__t", &pins.revision(("s", "x"), &second)));
+    assert!(pins.is_approval_void(|_, tool| tool == "t", &pins.revision(("s", "x"), &second)));
 }

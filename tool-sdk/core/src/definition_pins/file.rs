@@ -5,12 +5,13 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tool_sdk_core::{
-    PrivateFileError,
-    internal::private_file::{self, FileVersion, LOCK_TIMEOUT},
-};
 
 use super::PinnedTools;
+use crate::private_file::location::{PrivateFolder, open_private};
+use crate::private_file::version::FileVersion;
+use crate::private_file::{
+    LOCK_TIMEOUT, PrivateFileError, acquire_lock, remove_unfinished, replace_file, set_aside,
+};
 
 const FILE_NAME: &str = "pins.json";
 const LOCK_NAME: &str = "pins.lock";
@@ -35,11 +36,11 @@ pub(super) struct LoadedPins {
 
 /// The folder of the file.
 #[derive(Debug)]
-pub(super) struct PinFile(private_file::PrivateFolder);
+pub(super) struct PinFile(PrivateFolder);
 
 impl PinFile {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self(private_file::PrivateFolder::new(folder))
+        Self(PrivateFolder::new(folder))
     }
 
     pub(super) fn not_inside(&mut self, roots: &[PathBuf]) {
@@ -67,7 +68,7 @@ impl PinFile {
         change: impl FnOnce(&mut PinnedTools),
     ) -> Result<LoadedPins, PrivateFileError> {
         let folder = self.0.create_folder()?;
-        let _lock = private_file::acquire_lock(&folder.join(LOCK_NAME), LOCK_TIMEOUT)?;
+        let _lock = acquire_lock(&folder.join(LOCK_NAME), LOCK_TIMEOUT)?;
         let path = folder.join(FILE_NAME);
         let before = read_or_set_aside(&path)?;
         let mut seen = before.pinned.clone();
@@ -77,7 +78,7 @@ impl PinFile {
         }
         write_pins(&path, &seen)?;
         // The lock is held, so no other process has written since.
-        let file = private_file::open_private(&path)?;
+        let file = open_private(&path)?;
         let version = file.map(|file| FileVersion::from_file(file, &path)).transpose()?;
         Ok(LoadedPins { pinned: seen, version })
     }
@@ -88,7 +89,7 @@ impl PinFile {
 fn read_or_set_aside(path: &Path) -> Result<LoadedPins, PrivateFileError> {
     read_pins(path).or_else(|error| match error {
         PrivateFileError::Io { ref source, .. } if source.kind() == io::ErrorKind::InvalidData => {
-            let aside = private_file::set_aside(path)?;
+            let aside = set_aside(path)?;
             tracing::warn!(%error, aside = %aside.display(), "the file of pinned tool definitions cannot be parsed and was set aside");
             Ok(LoadedPins::default())
         }
@@ -100,7 +101,7 @@ fn read_pins(path: &Path) -> Result<LoadedPins, PrivateFileError> {
     let not_understood = |why: String| {
         PrivateFileError::io("understand", path)(io::Error::new(io::ErrorKind::InvalidData, why))
     };
-    let Some(file) = private_file::open_private(path)? else { return Ok(LoadedPins::default()) };
+    let Some(file) = open_private(path)? else { return Ok(LoadedPins::default()) };
     let version = FileVersion::from_file(file, path)?;
     let mut bytes = Vec::new();
     version
@@ -117,10 +118,9 @@ fn read_pins(path: &Path) -> Result<LoadedPins, PrivateFileError> {
 }
 
 fn write_pins(path: &Path, seen: &PinnedTools) -> Result<(), PrivateFileError> {
-    private_file::remove_unfinished(path);
+    remove_unfinished(path);
     let written = PinFileContent { version: FORMAT_VERSION, pinned: seen.clone() };
     let bytes = serde_json::to_vec(&written)
         .map_err(|error| PrivateFileError::io("write", path)(error.into()))?;
-    private_file::replace_file(path, |file| file.write_all(&bytes))
-        .map_err(PrivateFileError::io("write", path))
+    replace_file(path, |file| file.write_all(&bytes)).map_err(PrivateFileError::io("write", path))
 }
