@@ -55,7 +55,7 @@
 //!    [`limits`];
 //! 5. what guards a call: [`permission`] and [`hook`]; what comes and goes: [`plugin`];
 //! 6. what reports it: [`event`] and [`audit`];
-//! 7. surfaces: [`provider`] formats, [`agent`], [`mcp`], [`http`], [`cli`];
+//! 7. surfaces: [`provider`] formats, [`agent`], [`mcp`], [`http`], [`cli`]; [`remote`] workers;
 //! 8. state: [`history`], [`memory`], [`plan`], and [`store`], which keeps them on SQLite;
 //! 9. building blocks: [`net`], [`process`] and [`workspace`]; [`testing`].
 //!
@@ -65,7 +65,7 @@
 //! dependencies: `acp` that agent in editors, `agent` model clients and the agent loop, `anyhow` its error as that of a tool, `cli` a command line, `external-schemas` rare keywords of JSON Schema, `frontmatter` that of Markdown files, `hooks`
 //! commands as hooks, `http` a server with REST and OpenAPI, `mcp` a server and a client of the Model Context Protocol, `mcp-stdio` the
 //! same without a server over HTTP, `net` the guarded HTTP client, `otel` fields
-//! for OpenTelemetry on spans, `process` child processes, `sandbox` their confinement, `store` state on SQLite, `testing`
+//! for OpenTelemetry on spans, `process` child processes, `remote` tools on other machines, `sandbox` their confinement, `store` state on SQLite, `testing`
 //! a harness and checks for tests, and `workspace` the folders that tools may access.
 
 #![forbid(unsafe_code)]
@@ -80,7 +80,7 @@
 /// * [Write an agent](guide::agent), [plan, ask the user, and use secrets](guide::collaboration),
 ///   [add a command line](guide::command_line)
 /// * [Serve your tools over MCP](guide::serving), [over HTTP](guide::http),
-///   [use the tools of MCP servers](guide::foreign_servers)
+///   [use the tools of MCP servers](guide::foreign_servers), [run tools on other machines](guide::remote)
 /// * [Keep state](guide::state)
 #[cfg(any(doc, doctest))]
 pub mod guide {
@@ -114,6 +114,10 @@ pub mod guide {
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/plugins.md")]
     pub mod plugins {}
+    #[cfg(any(feature = "remote", not(doctest)))]
+    #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
+    #[doc = include_str!("../guide/remote.md")]
+    pub mod remote {}
     #[cfg(any(all(feature = "process", unix), not(doctest)))]
     #[cfg_attr(not(doctest), doc = include_str!("../guide/rustdoc_links.txt"))]
     #[doc = include_str!("../guide/sandbox.md")]

@@ -21,6 +21,7 @@
 //!   serve   mcp [--http ADDR | --http unix:PATH] [--roots-from-client]
 //!           http [ADDR | PORT | unix:PATH]
 //!           acp [--model PROVIDER/NAME] [--model-url URL]
+//!           nats --url URL --namespace NAME [--permit-key FILE] [--credentials FILE] [--tls-ca FILE] [--max-calls N]
 //!   chat    [--model PROVIDER/NAME] [--model-url URL] [--resume [ID]] [--print PROMPT [--output FORMAT]]
 //!   token   create --scope S… [--principal NAME] [--json] | list [--json] | revoke ID
 //!   mcp     list [--json] | inspect NAME [--json] | remove NAME
@@ -35,6 +36,7 @@
 //!   agents  list [--json] | show NAME [--json]
 //!   trust   [DIR] | list [--json] | remove [DIR]
 //!   new     crate NAME | plugin NAME
+//!   workers list [--json] | stats [--json] | drain ID
 //!   setup   CLIENT [--acp] [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL
