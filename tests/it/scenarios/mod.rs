@@ -4,6 +4,7 @@
 mod cli;
 mod http;
 mod mcp;
+mod remote;
 
 use std::time::Duration;
 

@@ -94,6 +94,8 @@ pub(super) fn run(
             None => options,
         };
         let options = with_history(options, settings);
+        #[cfg(feature = "remote")]
+        let options = super::workers::with_worker_load(options, &servers);
         let serving = rest::serve(pipeline.clone(), listener, options);
         serve::serve_and_connect(serving, &servers, &patterns, io).await
     };

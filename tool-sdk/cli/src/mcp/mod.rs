@@ -335,6 +335,12 @@ impl ConfiguredServers {
         &self.manager
     }
 
+    /// Returns the remote workers.
+    #[cfg(feature = "remote")]
+    pub(super) fn workers(&self) -> &Arc<ConfiguredWorkers> {
+        &self.workers
+    }
+
     fn connect_scope(&self, tools: &Toolset, need: ServerScope<'_>, io: &mut Io<'_>) {
         let Some(runtime) = &self.runtime else { return };
         let failed = match need {

@@ -12,6 +12,8 @@
 
 mod command;
 mod entry;
+#[cfg(feature = "http")]
+mod load;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,6 +26,8 @@ use tool_sdk_remote::{DEFINITION_PERMISSION, ToolPins, Workers};
 pub(super) use self::command::{build_command, run};
 use self::entry::WorkerServer;
 pub(super) use self::entry::{WorkerEntries, parse_workers, read_secret_file};
+#[cfg(feature = "http")]
+pub(super) use self::load::with_worker_load;
 use super::Io;
 use super::exit::Result;
 use super::settings::Settings;

@@ -45,8 +45,10 @@ mod servers;
 mod service;
 mod sessions;
 mod tools;
+mod workers;
 
 pub use self::client_profile::{ChatGptProfile, ClientProfile};
 pub use self::openapi::{OpenApiContent, openapi_document};
 pub use self::options::RestOptions;
 pub use self::routes::{router, serve};
+pub use self::workers::WorkerLoad;

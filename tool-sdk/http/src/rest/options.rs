@@ -9,6 +9,7 @@ use tool_sdk_core::{MemorySessionStore, Session, SessionStore};
 use tool_sdk_mcp::{Server, ServerManager};
 
 use super::client_profile::{ChatGptProfile, ClientProfile};
+use super::workers::{WorkerLoad, WorkerLoadSource};
 use crate::{ConsoleAccess, HttpOptions};
 
 /// The options of a server with REST: who may use it, and what its sessions start with.
@@ -39,6 +40,7 @@ pub struct RestOptions {
     pub(crate) asks_approvers: bool,
     pub(crate) console: Option<ConsoleAccess>,
     pub(crate) server_manager: Option<ServerManager>,
+    pub(crate) worker_load: Option<WorkerLoadSource>,
     pub(crate) max_running_calls: usize,
     pub(crate) session_idle_limit: Duration,
 }
@@ -64,6 +66,7 @@ impl RestOptions {
             asks_approvers: true,
             console: None,
             server_manager: None,
+            worker_load: None,
             max_running_calls: Self::DEFAULT_MAX_RUNNING_CALLS,
             session_idle_limit: Self::DEFAULT_SESSION_IDLE_LIMIT,
         }
@@ -128,6 +131,16 @@ impl RestOptions {
     #[must_use]
     pub fn with_server_manager(mut self, manager: ServerManager) -> Self {
         self.server_manager = Some(manager);
+        self
+    }
+
+    /// Sets how `GET /v1/workers` asks the remote workers of the host; there are none by default.
+    #[must_use]
+    pub fn with_worker_load<F>(mut self, ask: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Vec<WorkerLoad>> + Send + 'static,
+    {
+        self.worker_load = Some(Arc::new(move || Box::pin(ask())));
         self
     }
 

@@ -16,7 +16,7 @@ use super::problem::ProblemDetails;
 use super::service::{ApproverById, RestService};
 use super::{
     approvals, audit, batch, call_socket, calls, console_sign_in, events, grants, health, metrics,
-    openapi, questions, rules, servers, sessions, tools,
+    openapi, questions, rules, servers, sessions, tools, workers,
 };
 use crate::auth::Authenticator;
 use crate::router::{mcp_route, with_host_checks, with_token_check};
@@ -169,6 +169,7 @@ fn api_routes() -> Router<Arc<RestService>> {
         .route("/v1/servers", get(servers::list_servers))
         .route("/v1/servers/{id}/connection", post(servers::connect_server))
         .route("/v1/servers/{id}/pins", post(servers::pin_tools))
+        .route("/v1/workers", get(workers::list_workers))
         .route("/v1/audit", get(audit::list_records))
         .route("/v1/console/links", post(console_sign_in::create_link))
         .route("/metrics", get(metrics::get_metrics))

@@ -223,7 +223,9 @@ async fn a_question_is_answered_in_the_browser_once() {
 #[tokio::test]
 async fn only_administrators_read_the_policy() {
     let server = TestServer::start_with_approvals().await;
-    for path in ["/v1/rules", "/v1/grants", "/v1/servers", "/v1/audit", "/v1/questions"] {
+    for path in
+        ["/v1/rules", "/v1/grants", "/v1/servers", "/v1/workers", "/v1/audit", "/v1/questions"]
+    {
         server.get(path).send().await.expect(403);
         server.get(path).token(PERSON).send().await.expect(403);
     }

@@ -57,7 +57,8 @@ impl RemoteTool {
         let remote_name = definition.name.to_string();
         let remote_permission = definition.permission().to_owned();
         definition.name = namespace.tool_name(&definition.name)?;
-        definition.aliases.clear();
+        let aliases = definition.aliases.iter();
+        definition.aliases = aliases.filter_map(|alias| namespace.tool_name(alias)).collect();
         definition.permission = definition.permission.map(|own| format!("{prefix}{own}").into());
         definition.category = Some(format!("remote:{namespace}").into());
         definition.timeout = definition.timeout.map(|timeout| timeout + TIMEOUT_GRACE);

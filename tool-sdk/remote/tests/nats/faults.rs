@@ -11,22 +11,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tool_sdk_core::{Call, CallUpdate, ErrorKind, EventKind, Outcome};
 
-use crate::fixtures::{LOST_AFTER, LocalWorker, NatsServer, TestHost, WorkerProcess};
-
-/// The variable that sets the number of rounds.
-const ROUNDS: &str = "REMOTE_FAULT_ROUNDS";
+use crate::fixtures::{
+    LOST_AFTER, LocalWorker, NatsServer, TestHost, WorkerProcess, rounds, runs_in,
+};
 
 /// How long a call whose worker is lost may take at most.
 const TOLD_WITHIN: Duration = Duration::from_secs(4);
-
-fn rounds() -> usize {
-    std::env::var(ROUNDS).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
-}
-
-/// How often the tool ran that writes to this file.
-fn runs_in(file: &Path) -> usize {
-    std::fs::read_to_string(file).unwrap_or_default().lines().count()
-}
 
 /// Runs a call, and `fault` once the tool has written its line. Returns the outcome, and how long it
 /// took after the fault.
@@ -174,4 +164,28 @@ async fn a_restarted_server_loses_no_call_silently() {
         }
         assert_eq!(runs_in(&file), 1);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_deadline_expires_ends_at_both_ends() {
+    let Some(server) = NatsServer::start().await else { return };
+    let worker = LocalWorker::start(&server).await;
+    let host = TestHost::start(&server).await;
+    host.wait_for_workers(1).await;
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..rounds() {
+        let file = folder.path().join(format!("append-{round}"));
+        let arguments = json!({ "path": file, "ms": 60_000 }).to_string();
+        let limit = Duration::from_millis(150);
+        let call = Call::new("remote__demo__append", arguments).timeout(limit);
+        let started = Instant::now();
+        let error = host.pipeline.call(&host.session, call).await.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(started.elapsed() < limit + Duration::from_secs(1), "{:?}", started.elapsed());
+        assert_eq!(runs_in(&file), 1);
+    }
+    // The worker waits for its running calls, so it ends early only if these have ended.
+    let stopping = Instant::now();
+    worker.stop().await;
+    assert!(stopping.elapsed() < Duration::from_secs(2), "{:?}", stopping.elapsed());
 }

@@ -1,7 +1,7 @@
 //! A NATS server, workers in this process and in others, and a host.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -26,11 +26,24 @@ const NATS_SERVER: &str = "NATS_SERVER";
 /// The variable with which this program is a worker: the port of the server.
 const WORKER_PORT: &str = "REMOTE_TEST_WORKER_PORT";
 
+/// The variable that sets the number of rounds of each fault.
+const ROUNDS: &str = "REMOTE_FAULT_ROUNDS";
+
 /// How often the heartbeat of a worker comes here.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
 /// After what silence a worker is lost here.
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(600);
+
+/// How often each fault happens.
+pub(crate) fn rounds() -> usize {
+    std::env::var(ROUNDS).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
+}
+
+/// How often the tool ran that writes to this file.
+pub(crate) fn runs_in(file: &Path) -> usize {
+    std::fs::read_to_string(file).unwrap_or_default().lines().count()
+}
 
 /// A running NATS server with JetStream.
 pub(crate) struct NatsServer {
@@ -99,7 +112,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-async fn start_server(program: &PathBuf, port: u16, folder: &std::path::Path) -> Child {
+async fn start_server(program: &PathBuf, port: u16, folder: &Path) -> Child {
     let child = Command::new(program)
         .args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream", "--store_dir"])
         .arg(folder)

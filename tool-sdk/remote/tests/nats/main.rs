@@ -10,6 +10,7 @@
 extern crate tool_sdk_core as tool_sdk;
 
 mod calls;
+mod definitions;
 mod faults;
 mod fixtures;
 mod permits;

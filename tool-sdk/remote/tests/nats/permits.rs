@@ -1,13 +1,15 @@
 //! Permits that a worker must refuse: nothing runs without a valid one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tool_sdk_core::Call;
 
-use crate::fixtures::{KEY, LocalWorker, NatsServer, TestHost, worker_config, worker_pipeline};
+use crate::fixtures::{
+    KEY, LocalWorker, NatsServer, TestHost, rounds, runs_in, worker_config, worker_pipeline,
+};
 
 /// A request to run a call, as a host sent it, with the worker's answer.
 struct CapturedRun {
@@ -75,10 +77,6 @@ impl OverheardCall {
     }
 }
 
-fn runs_in(file: &Path) -> usize {
-    std::fs::read_to_string(file).unwrap_or_default().lines().count()
-}
-
 fn read_permit(text: &str) -> Value {
     use base64::Engine as _;
     let (json, _) = text.split_once('.').unwrap();
@@ -99,7 +97,7 @@ fn sign(permit: &Value, key: &str) -> String {
 async fn a_permit_counts_for_one_run_of_one_call() {
     let Some(heard) = OverheardCall::start().await else { return };
     let run = heard.run.subject.clone();
-    for _ in 0..3 {
+    for _ in 0..rounds() {
         assert_eq!(heard.refusal_of(&run, &heard.run.request).await, "replayed");
     }
     let cases: [(&str, Value); 8] = [
@@ -162,7 +160,6 @@ async fn nothing_is_described_or_drained_without_a_permit() {
     }
 }
 
-// Duplicates of a message that is delivered: 50 rounds in the long form.
 #[tokio::test(flavor = "multi_thread")]
 async fn fuzzed_permits_run_nothing() {
     let Some(heard) = OverheardCall::start().await else { return };

@@ -1,4 +1,5 @@
-// The configured MCP servers: connection, tools, pins, and what changed in a foreign tool.
+// The configured MCP servers: connection, tools, pins, and what changed in a foreign tool. Below them the
+// remote workers, with their load and failures.
 
 import { getJson, postJson } from './api.js';
 import { button, emptyState, h, replaceChildren } from './dom.js';
@@ -12,9 +13,9 @@ export function showServers(main) {
 
   async function load() {
     try {
-      const { servers } = await getJson('/v1/servers');
+      const [{ servers }, { workers }] = await Promise.all([getJson('/v1/servers'), getJson('/v1/workers')]);
       content.dataset.status = 'ready';
-      replaceChildren(content, servers.length ? servers.map(card) : emptyState('No servers', 'MCP servers of the configuration are listed here, with the tools that they add.'));
+      replaceChildren(content, servers.length ? servers.map(card) : emptyState('No servers', 'MCP servers of the configuration are listed here, with the tools that they add.'), workers.length > 0 && [h('h2', {}, 'Remote workers'), workers.map(workerCard)]);
     } catch (error) {
       content.dataset.status = 'failed';
       showError(content, error);
@@ -48,6 +49,15 @@ export function showServers(main) {
         server.definitions.map((it) => h('div', { class: 'definition' }, h('h3', { class: 'mono' }, visibleNodes(it.tool)), h('pre', { class: 'text', tabindex: 0 }, visibleNodes(it.text))))),
       server.stderr && h('details', { class: 'more' }, h('summary', {}, 'What it wrote to standard error'), h('pre', { class: 'text', tabindex: 0 }, visibleNodes(server.stderr))),
       !server.connected && server.enabled && h('div', { class: 'button-row' }, button('Connect', () => act('connection', {}), { kind: 'small' })));
+  }
+
+  function workerCard(worker) {
+    const isBusy = worker.running >= worker.limit;
+    const facts = [`${worker.calls} calls, ${worker.average_ms} ms each`, `${worker.failed} failed`, `refused: ${worker.busy} busy, ${worker.refused} other`];
+    return h('section', { class: 'card worker', data: { worker: worker.id, status: isBusy ? 'busy' : 'live' } },
+      h('div', { class: 'card-head' }, h('div', {}, h('h3', { class: 'card-title' }, visibleNodes(worker.namespace)), h('p', { class: 'mono muted' }, visibleNodes(`${worker.program} ${worker.id}`))),
+        h('span', { class: `badge ${isBusy ? 'bad' : 'good'}` }, `${worker.running} of ${worker.limit} running`)),
+      h('p', {}, visibleNodes(facts.join('; '))));
   }
 
   load();

@@ -1,0 +1,95 @@
+//! Through a remote worker, over a NATS server. `NATS_SERVER` names the program of the server; without
+//! it the test is skipped, and a line says so.
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tool_sdk::remote::{
+    NatsConfig, PermitSigner, PermitVerifier, Worker, WorkerConfig, Workers, WorkersConfig,
+};
+use tool_sdk::{
+    ApprovalResponse, Call, CancellationToken, EventKind, Output, Pipeline, Registry,
+    ScriptedApprover, Session, ToolError,
+};
+
+use super::{Told, check, pipeline, scenarios};
+
+const KEY: &str = "a secret of the scenarios, 32 bytes or more";
+
+/// A NATS server that ends with this value.
+struct NatsServer(Child);
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start_server() -> Option<(NatsServer, NatsConfig)> {
+    let Some(program) = std::env::var_os("NATS_SERVER") else {
+        eprintln!("skipped: NATS_SERVER does not name a program of the NATS server");
+        return None;
+    };
+    let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
+    let server = Command::new(program)
+        .args(["--addr", "127.0.0.1", "--port", &port.to_string()])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the server starts");
+    for _ in 0..500 {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            break;
+        }
+        // The server does not tell when it listens.
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let config = NatsConfig::new(format!("nats://127.0.0.1:{port}")).expect("an address");
+    Some((NatsServer(server), config))
+}
+
+#[tokio::test]
+async fn through_a_remote_worker() {
+    let Some((_server, nats)) = start_server() else { return };
+    let verifier = PermitVerifier::from_key(KEY).expect("a key");
+    let config = WorkerConfig::new("it".parse().expect("a namespace"), verifier);
+    let worker = Worker::connect(&nats, config, pipeline(false), Session::default())
+        .await
+        .expect("a connection");
+    tokio::spawn(worker.serve(CancellationToken::new()));
+
+    let signer = PermitSigner::from_key(KEY).expect("a key");
+    let config = WorkersConfig::new("it".parse().expect("a namespace"), signer);
+    let workers = Workers::connect(&nats, config.trust_definitions()).await.expect("a connection");
+    while workers.list().await.expect("an answer").is_empty() {}
+    for scenario in scenarios() {
+        let host = Pipeline::new(Registry::default());
+        let host = match scenario.is_approved {
+            true => host.approver(ScriptedApprover::always_respond(ApprovalResponse::Once)),
+            false => host,
+        };
+        workers.attach_to(&host);
+        let mut events = host.subscribe();
+        // An unknown tool is one of the host.
+        let name = match scenario.tool {
+            "sya" => "sya".to_owned(),
+            tool => format!("remote__it__{tool}"),
+        };
+        let call = Call::new(name, scenario.arguments);
+        let outcome = host.call(&Session::default(), call).await;
+        let output = outcome.result.as_ref().map_or_else(ToolError::output, Some);
+        let goes_well = outcome.result.is_ok();
+        let mut told = Told::new(goes_well, outcome.text(), output.and_then(Output::to_structured));
+        let attachments = output.map(Output::attachments).unwrap_or_default();
+        told.attachments = attachments.iter().map(|it| it.mime.clone()).collect();
+        let mut parts = Vec::new();
+        while let Some(event) = events.try_recv() {
+            if let EventKind::Output { text } = event.kind {
+                parts.push(text);
+            }
+        }
+        told.parts = Some(parts);
+        check("remote worker", &scenario, &told);
+    }
+}
