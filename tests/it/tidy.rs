@@ -27,6 +27,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &[
         "context",
+        "definition_pins",
         "ledger",
         "memory_store",
         "private_file",

@@ -102,7 +102,8 @@ pub use self::permission::{
     StoredGrant, StoredGrants, approval_channel,
 };
 pub use self::pipeline::{
-    CallEvents, CallUpdate, CheckOutcome, MissingService, Pipeline, PluginManager,
+    CallEvents, CallFacts, CallUpdate, CheckOutcome, FailureRecord, MissingService, Pipeline,
+    PluginManager,
 };
 pub use self::plan_store::{
     MemoryPlanStore, PlanChange, PlanDraft, PlanStep, PlanStore, PlanStoreHandle, SessionPlan,
@@ -131,10 +132,10 @@ pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
 pub use self::tool::{
-    Args, CallFacts, CompletionFuture, Definition, DynamicTool, ExecutionPermit, FailureRecord,
-    Fault, FaultKind, Flags, Icon, IntoOutput, IntoTools, InvalidArgs, Json, OutputFuture,
-    Parallel, Param, PreparedCall, Refinement, Resource, SourceLocation, TaskSupport, Tool,
-    ToolDisplay, ToolFn, ToolLabel, ToolMethods, ToolSource, Truncate, TypedOutput,
+    Args, CompletionFuture, Definition, DynamicTool, ExecutionPermit, Fault, FaultKind, Flags,
+    Icon, IntoOutput, IntoTools, InvalidArgs, Json, OutputFuture, Parallel, Param, PreparedCall,
+    Refinement, Resource, SourceLocation, TaskSupport, Tool, ToolDisplay, ToolFn, ToolLabel,
+    ToolMethods, ToolSource, Truncate, TypedOutput,
 };
 pub use self::toolset::{
     AgentProfile, ModelProfile, ToolAudience, Toolset, ToolsetView, UnknownVariant, VariantGroup,

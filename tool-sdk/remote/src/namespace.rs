@@ -133,11 +133,11 @@ mod tests {
             let tool = ToolName::new(tool.to_owned()).unwrap();
             namespace.tool_name(&tool).unwrap().to_string()
         };
-        assert_eq!(name("read_file"), "remote__gpu_pool__read_file");
-        assert!(name("read-file").starts_with("remote__gpu_pool__read_file_"));
+        assert_eq!(name("look_up"), "remote__gpu_pool__look_up");
+        assert!(name("look-up").starts_with("remote__gpu_pool__look_up_"));
         let long = name(&"x".repeat(64));
         assert_eq!(long.len(), 64);
         assert_ne!(long, name(&"x".repeat(63)));
-        assert_eq!(parse_namespace(&name("read_file")), Some("gpu_pool"));
+        assert_eq!(parse_namespace(&name("look_up")), Some("gpu_pool"));
     }
 }

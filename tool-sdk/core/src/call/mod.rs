@@ -17,7 +17,6 @@ pub use self::cancel::LazyCancelToken;
 pub(crate) use self::origin::CallOrigin;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::permission::Fingerprint;
 
 /// The id of one call: given by the provider or generated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -198,7 +197,7 @@ pub struct Call<'a> {
     pub cancel: Option<LazyCancelToken>,
     /// The running call that makes this one.
     pub(crate) parent: Option<Arc<CallOrigin>>,
-    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) fingerprint: Option<String>,
 }
 
 impl<'a> Call<'a> {
@@ -218,11 +217,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Runs the call only if this is its fingerprint when it is authorized, so that an approval that
-    /// was given elsewhere counts for exactly one call.
+    /// Runs the call only if this is its [fingerprint](crate::Fingerprint) when it is authorized, so
+    /// that an approval that was given elsewhere counts for exactly one call.
     #[must_use]
-    pub fn bound_to(mut self, fingerprint: Fingerprint) -> Self {
-        self.fingerprint = Some(fingerprint);
+    pub fn bound_to(mut self, fingerprint: impl Into<String>) -> Self {
+        self.fingerprint = Some(fingerprint.into());
         self
     }
 

@@ -61,12 +61,6 @@ impl Fingerprint {
         Self(hash.finish())
     }
 
-    /// Returns the fingerprint that was written as this text.
-    #[must_use]
-    pub fn from_text(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
     /// Returns the fingerprint as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -8,7 +8,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::CheckOutcome;
 use super::approval::{self, ApprovalResult};
 use super::denial::denied_error;
 use super::execute::catch_panic;
@@ -17,12 +16,13 @@ use super::invocation::{DecodedCall, Invocation};
 use super::rule_arguments::RuleArguments;
 use super::session_policy::{CallPolicy, PolicyQuestion, deciding_sessions};
 use super::suggestions::suggested_patterns;
+use super::{CallFacts, CheckOutcome};
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::permission::{
     Action, Decision, DecisionSource, Grant, Grantee, PolicyOverride, Rule, definition_version,
 };
-use crate::tool::{CallFacts, Definition, PreparedCall, Resource, ToolSource};
+use crate::tool::{Definition, PreparedCall, Resource, ToolSource};
 
 /// The reason for denying a call whose tool panicked while reporting what the call does.
 const UNKNOWN_CALL: &str = "the tool failed to describe this call";
@@ -115,14 +115,14 @@ impl Invocation<'_> {
     /// Whether the call is the one that its caller [bound](crate::Call::bound_to) it to.
     fn is_bound_call(&self, prepared: &dyn PreparedCall) -> bool {
         let bound = self.call.fingerprint.as_ref();
-        bound.is_none_or(|bound| *bound == self.fingerprint(prepared))
+        bound.is_none_or(|bound| *bound == self.fingerprint(prepared).as_str())
     }
 
     /// Returns what the call would do, without running it and without an approval request.
     ///
     /// # Errors
     ///
-    /// Fails when the call is denied, whatever a person would answer.
+    /// Fails when the call is denied, regardless of an approval.
     pub(super) async fn describe(mut self) -> Result<CallFacts, ToolError> {
         let call = self.prepare_for_check().await?;
         let context = self.context();

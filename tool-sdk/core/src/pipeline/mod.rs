@@ -25,6 +25,7 @@ mod authorize;
 mod blocking_jobs;
 mod builder;
 mod call_events;
+mod call_facts;
 mod denial;
 mod denied_files;
 mod execute;
@@ -63,6 +64,7 @@ use futures_util::future::{join, join_all};
 use tracing::Instrument as _;
 
 pub use self::call_events::{CallEvents, CallUpdate};
+pub use self::call_facts::{CallFacts, FailureRecord};
 use self::inner::PipelineInner;
 use self::invocation::Invocation;
 pub use self::plugins::PluginManager;
@@ -78,7 +80,6 @@ use crate::permission::{
     Grant, GrantStore, Mode, Rule, Ruleset,
 };
 use crate::scheduler::Scheduler;
-use crate::tool::CallFacts;
 use crate::toolset::Toolset;
 use crate::truncate::sweep_outputs;
 

@@ -7,7 +7,6 @@
 //! **Invariant:** nothing here decides whether a call may run.
 
 pub(crate) mod args;
-mod call_facts;
 mod definition;
 mod display;
 mod dynamic;
@@ -32,7 +31,6 @@ pub use self::args::check_strict;
 pub use self::args::check_unambiguous;
 pub use self::args::closest_name;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
-pub use self::call_facts::{CallFacts, FailureRecord};
 pub use self::definition::{
     Definition, Flags, Parallel, Refinement, SourceLocation, TaskSupport, ToolSource, Truncate,
 };

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::internal::SessionListener;
 use tool_sdk_core::{
-    ApprovalRequest, ApprovalResponse, Approver, Call, FailureRecord, Fingerprint, Outcome,
-    RawArgs, Signal, ToolError, ToolName,
+    ApprovalRequest, ApprovalResponse, Approver, Call, FailureRecord, Outcome, RawArgs, Signal,
+    ToolError, ToolName,
 };
 
 use super::{EndpointKind, ToolOffer, WorkerState};
@@ -137,8 +137,8 @@ impl WorkerState {
         let session = with_trace(session, request.message.headers.as_ref())
             .with_approver(PermitApprover::new(permit))
             .with_listener(Arc::new(SignalForwarder(sender)));
-        let fingerprint = fingerprint_of(permit);
-        let call = call_of(permit, received).bound_to(fingerprint).cancelled_by(cancel.clone());
+        let call =
+            call_of(permit, received).bound_to(&*permit.binding).cancelled_by(cancel.clone());
         let mut running = std::pin::pin!(self.pipeline.call(&session, call));
         let mut beats = tokio::time::interval(self.config.heartbeat);
         let limit = permit.remaining() + DEADLINE_GRACE;
@@ -289,10 +289,6 @@ impl WorkerState {
 fn call_of(permit: &Permit, received: CallRequest) -> Call<'static> {
     let arguments = RawArgs::new(received.arguments).lenient(received.lenient);
     Call::new(permit.tool.clone(), arguments).id(&permit.call)
-}
-
-fn fingerprint_of(permit: &Permit) -> Fingerprint {
-    Fingerprint::from_text(&permit.binding)
 }
 
 /// Returns when the nonce of a permit can be forgotten.

@@ -11,6 +11,9 @@ use crate::fixtures::{
     KEY, LocalWorker, NatsServer, TestHost, rounds, runs_in, worker_config, worker_pipeline,
 };
 
+/// The answer where no worker listens.
+const NO_WORKER: &str = "no worker";
+
 /// A request to run a call, as a host sent it, with the worker's answer.
 struct CapturedRun {
     subject: String,
@@ -57,6 +60,9 @@ impl OverheardCall {
         self.client.publish_with_reply(subject.to_owned(), inbox, body).await.unwrap();
         let answer = tokio::time::timeout(Duration::from_secs(5), answers.next());
         let answer = answer.await.unwrap().unwrap();
+        if answer.status == Some(async_nats::StatusCode::NO_RESPONDERS) {
+            return NO_WORKER.to_owned();
+        }
         let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
         answer["body"]["refused"].as_str().unwrap_or("not refused").to_owned()
     }
@@ -138,6 +144,7 @@ async fn a_permit_does_not_count_for_another_worker() {
     let other = LocalWorker::start_with(&heard.server, worker_config(), worker_pipeline([])).await;
     let subject = heard.run.subject.replace(&heard.worker.id, &other.id);
     assert_ne!(subject, heard.run.subject);
+    while heard.refusal_of(&subject, &heard.run.request).await == NO_WORKER {}
     for request in [heard.run.request.clone(), heard.with_permit(|_| {})] {
         assert_eq!(heard.refusal_of(&subject, &request).await, "permit");
     }

@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{PreparedCall, Resource};
 use crate::context::Context;
-use crate::error::ToolError;
+use crate::error::{ErrorKind, ToolError};
 use crate::permission::Fingerprint;
+use crate::tool::{PreparedCall, Resource};
 
 /// What a prepared call reports about itself: what its [`PreparedCall`] answers, as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct CallFacts {
 #[non_exhaustive]
 pub struct FailureRecord {
     /// The kind.
-    pub kind: crate::error::ErrorKind,
+    pub kind: ErrorKind,
     /// The message.
     pub message: String,
     /// What to do instead.
