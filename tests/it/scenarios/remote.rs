@@ -63,7 +63,8 @@ async fn through_a_remote_worker() {
     let config = WorkersConfig::new("it".parse().expect("a namespace"), signer);
     let workers = Workers::connect(&nats, config.trust_definitions()).await.expect("a connection");
     while workers.list().await.expect("an answer").is_empty() {}
-    for scenario in scenarios() {
+    // A worker does not offer a tool that its rules deny as a whole.
+    for scenario in scenarios().iter().filter(|it| it.tool != "forbidden") {
         let host = Pipeline::new(Registry::default());
         let host = match scenario.is_approved {
             true => host.approver(ScriptedApprover::always_respond(ApprovalResponse::Once)),
@@ -90,6 +91,6 @@ async fn through_a_remote_worker() {
             }
         }
         told.parts = Some(parts);
-        check("remote worker", &scenario, &told);
+        check("remote worker", scenario, &told);
     }
 }

@@ -269,7 +269,7 @@ mod tests {
 
     fn permit() -> Permit {
         let mut permit = Permit::new(PermitPurpose::Run, "demo", Duration::from_secs(10));
-        permit.tool = "read_file".into();
+        permit.tool = "look_up".into();
         permit.binding = "f".repeat(64);
         permit
     }
