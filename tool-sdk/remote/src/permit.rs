@@ -150,7 +150,7 @@ pub struct PermitSigner(Arc<SigningKey>);
 
 enum SigningKey {
     Secret(Vec<u8>),
-    Nkey(KeyPair),
+    Nkey(Box<KeyPair>),
 }
 
 impl fmt::Debug for PermitSigner {
@@ -174,7 +174,7 @@ impl PermitSigner {
         }
         if let Ok(pair) = KeyPair::from_seed(key) {
             return match pair.key_pair_type() {
-                KeyPairType::User => Ok(Self(Arc::new(SigningKey::Nkey(pair)))),
+                KeyPairType::User => Ok(Self(Arc::new(SigningKey::Nkey(Box::new(pair))))),
                 _ => Err(RemoteError::Config("the seed must be that of a user (SU…)".into())),
             };
         }
@@ -198,7 +198,7 @@ pub struct PermitVerifier(VerifyingKey);
 
 enum VerifyingKey {
     Secret(Vec<u8>),
-    Nkey(KeyPair),
+    Nkey(Box<KeyPair>),
 }
 
 impl fmt::Debug for PermitVerifier {
@@ -223,7 +223,7 @@ impl PermitVerifier {
         if key.starts_with('U')
             && let Ok(pair) = KeyPair::from_public_key(key)
         {
-            return Ok(Self(VerifyingKey::Nkey(pair)));
+            return Ok(Self(VerifyingKey::Nkey(Box::new(pair))));
         }
         read_secret(key).map(|secret| Self(VerifyingKey::Secret(secret)))
     }

@@ -175,8 +175,7 @@ impl RemoteToolState {
 
 /// Returns the time until the call must have ended.
 fn time_left(cx: &Context) -> Duration {
-    cx.deadline()
-        .map_or(LONGEST, |end| end.saturating_duration_since(Instant::now().into()).min(LONGEST))
+    cx.deadline().map_or(LONGEST, |end| end.saturating_duration_since(Instant::now()).min(LONGEST))
 }
 
 /// Passes on what the running tool reports.
