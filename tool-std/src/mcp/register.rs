@@ -232,7 +232,9 @@ fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
 fn approval_resources(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Resource> {
     let plan = ServerRequest::from_args(args);
     let argv = plan.argv();
+    // The server runs in later sessions too, and outside of the sandbox unless it is asked for.
     let own = Resource::new(plan.display_address().unwrap_or_else(|| argv.join(" ")));
+    let own = own.requires_approval();
     let own = match plan.server_config(cx) {
         Ok(_) => own,
         Err(error) => own.with_refusal(&error),
@@ -284,7 +286,15 @@ mod tests {
 
     fn harness() -> Harness {
         let upstreams = ServerManager::for_pipeline(&Pipeline::new(Registry::default()));
-        Harness::new(tools![register_mcp_server]).lend(upstreams)
+        allowed_harness().lend(upstreams)
+    }
+
+    /// Returns a harness with a rule for the tool, which asks in every mode.
+    fn allowed_harness() -> Harness {
+        let harness = Harness::new(tools![register_mcp_server]);
+        let rule = "allow register_mcp_server".parse().unwrap();
+        harness.pipeline().set_rules([rule].into_iter().collect());
+        harness
     }
 
     /// A server with one tool, as a shell script.
@@ -302,7 +312,7 @@ mod tests {
     // F126
     #[tokio::test]
     async fn adds_the_tools_and_emits_an_event() {
-        let harness = Harness::new(tools![register_mcp_server]);
+        let harness = allowed_harness();
         let upstreams = ServerManager::for_pipeline(harness.pipeline());
         let mut events = harness.pipeline().subscribe();
         let harness = harness.lend(upstreams);
@@ -328,6 +338,7 @@ mod tests {
         let tools = tools![register_mcp_server, crate::mcp::debug_mcp_server];
         let registry = Registry::builder().add(tools).build().unwrap();
         let pipeline = Pipeline::new(registry).mode(Mode::Bypass);
+        let pipeline = pipeline.rules(["allow register_mcp_server".parse().unwrap()]);
         let servers = ServerManager::for_pipeline(&pipeline);
         servers.add(ServerConfig::new("shared", ServerCommand::new("sh", ["x"])).unwrap()).unwrap();
         let session = |user: &str| {
@@ -535,7 +546,8 @@ mod tests {
 
         async fn decide(rules: &[&str], args: &[&str]) -> Action {
             let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
-            let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+            let rules = ["allow register_mcp_server"].iter().chain(rules);
+            let rules: Vec<Rule> = rules.map(|rule| rule.parse().unwrap()).collect();
             let pipeline = Pipeline::new(registry).mode(Mode::Bypass).rules(rules);
             let session = Session::new("test").with_service(ServerManager::for_pipeline(&pipeline));
             let args = json!({ "name": "x", "command": args[0], "args": args[1..] });

@@ -91,7 +91,9 @@ pub async fn plugin_manager(
     }
     let notes = PluginChange::new(Arc::clone(&plan), places, cx).carry_out().await?;
     let mut text = plan.describe_done();
-    if plan.action == PluginAction::Install || plan.action == PluginAction::Update {
+    if plan.replaces_enabled {
+        text += " The version that is enabled stays in use until this one is enabled.";
+    } else if matches!(plan.action, PluginAction::Install | PluginAction::Update) {
         text += " It is used when it is enabled.";
     }
     for note in notes {
@@ -261,14 +263,21 @@ fn approval_resources(args: &PluginManagerArgs, cx: &Context) -> Vec<Resource> {
         Some(source) => source.read_resources(cx),
         None => Vec::new(),
     };
-    let class = if args.changes_something() { RiskClass::Write } else { RiskClass::Read };
     let name = args.name.as_deref().unwrap_or("*");
     if PluginAction::from_argument(&args.action).is_none() {
-        resources.push(Resource::new(format!("{}/{name}", args.action)).with_class(class));
+        let listing = Resource::new(format!("{}/{name}", args.action));
+        resources.push(listing.with_class(RiskClass::Read));
         return resources;
     }
     resources.push(match plan_of_args(args, cx) {
-        Ok(plan) => Resource::new(format!("{}/{}", args.action, plan.name())).with_class(class),
+        Ok(plan) => {
+            let plugin = Resource::new(format!("{}/{}", args.action, plan.name()));
+            match args.changes_something() {
+                // Its hooks run in later sessions too, and outside of the sandbox.
+                true => plugin.with_class(RiskClass::Write).requires_approval(),
+                false => plugin.with_class(RiskClass::Read),
+            }
+        }
         Err(error) => Resource::new(format!("{}/{name}", args.action))
             .with_class(RiskClass::Read)
             .with_refusal(&error),

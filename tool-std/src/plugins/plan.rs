@@ -73,6 +73,8 @@ pub(super) struct PluginPlan {
     /// The name under which the plugin is loaded.
     pub(super) loaded_name: String,
     pub(super) change: PackageChange,
+    /// Whether an earlier version is enabled, and stays so.
+    pub(super) replaces_enabled: bool,
     /// Where the files come from, for people.
     source: String,
     commit: Option<String>,
@@ -108,9 +110,24 @@ impl PluginPlan {
         let action = if old.is_some() { PluginAction::Update } else { PluginAction::Install };
         let change = PackageChange::new(package, old, manifest_file(&manifest))
             .with_commands(&manifest.command_texts());
-        let notes = vec!["nothing of it is used until it is enabled".to_owned()];
-        let loaded_name = manifest.name.clone();
-        Ok(Self { action, manifest, folder, loaded_name, change, source, commit, notes })
+        let replaces_enabled =
+            action == PluginAction::Update && enabled_pins(places.state()?).find(&folder).is_some();
+        let note = match replaces_enabled {
+            true => "the version that is enabled stays in use until this one is enabled",
+            false => "nothing of it is used until it is enabled",
+        };
+        let (loaded_name, notes) = (manifest.name.clone(), vec![note.to_owned()]);
+        Ok(Self {
+            action,
+            manifest,
+            folder,
+            loaded_name,
+            change,
+            replaces_enabled,
+            source,
+            commit,
+            notes,
+        })
     }
 
     /// Plans an action about a plugin that is there.
@@ -184,7 +201,18 @@ impl PluginPlan {
         };
         let commit = pin.and_then(|pin| pin.commit);
         let notes = manifest.notes.clone();
-        Ok(Self { action, manifest, folder, loaded_name, change, source, commit, notes })
+        let replaces_enabled = false;
+        Ok(Self {
+            action,
+            manifest,
+            folder,
+            loaded_name,
+            change,
+            replaces_enabled,
+            source,
+            commit,
+            notes,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -237,9 +265,11 @@ impl PluginPlan {
             None => ReplacementPolicy::Refused,
         };
         let state = places.state()?;
-        // Other files were approved, or none.
-        enabled_pins(state).remove(&self.folder);
-        self.remove_copy(places)?;
+        if !self.replaces_enabled {
+            // A record of other files would be mistaken for an approval of these.
+            enabled_pins(state).remove(&self.folder);
+            self.remove_copy(places)?;
+        }
         let (target, name) = (places.install_folder()?, self.name());
         install_package(&self.change.package, &target, name, replacement)?;
         installed_pins(state).store(&self.make_pin())

@@ -39,9 +39,9 @@ impl PluginChange {
     }
 
     async fn run(self) -> Result<Vec<String>, ToolError> {
-        // A plugin of the name that runs is another one.
-        let is_new = self.plan.action == PluginAction::Install;
-        let is_loaded = !is_new && self.loaded_manager().is_some();
+        // A plugin of the name that runs is another one, or the copy of the version that is enabled.
+        let is_kept = matches!(self.plan.action, PluginAction::Install | PluginAction::Update);
+        let is_loaded = !is_kept && self.loaded_manager().is_some();
         if is_loaded {
             self.hold_calls_back();
         }
@@ -56,7 +56,8 @@ impl PluginChange {
             },
             Ok(()) => (None, None),
             // What is still enabled restricts again.
-            Err(error) => (self.load().await.ok().flatten(), Some(error)),
+            Err(error) if is_loaded => (self.load().await.ok().flatten(), Some(error)),
+            Err(error) => (None, Some(error)),
         };
         if is_loaded {
             self.let_calls_run().await;

@@ -125,7 +125,8 @@ fn plan_of_args(args: &SkillCreateArgs, cx: &Context) -> Result<Arc<SkillPlan>, 
 }
 
 fn approval_resources(args: &SkillCreateArgs, cx: &Context) -> Vec<Resource> {
-    let resource = Resource::new(format!("{}/{}", args.scope, args.name));
+    // Models read it in later sessions, like a skill that a tool writes as a file.
+    let resource = Resource::new(format!("{}/{}", args.scope, args.name)).requires_approval();
     match plan_of_args(args, cx) {
         Ok(_) => vec![resource],
         Err(error) => vec![resource.with_refusal(&error)],

@@ -132,8 +132,11 @@ fn approval_resources(args: &SkillInstallArgs, cx: &Context) -> Vec<Resource> {
     match plan_of_args(args, cx) {
         Ok(plan) => {
             let skill = Resource::new(format!("{}/{}", plan.scope.as_str(), plan.name));
-            let class = if args.dry_run { RiskClass::Read } else { RiskClass::Write };
-            resources.push(skill.with_class(class));
+            resources.push(match args.dry_run {
+                true => skill.with_class(RiskClass::Read),
+                // Models read it in later sessions, like a skill that a tool writes as a file.
+                false => skill.with_class(RiskClass::Write).requires_approval(),
+            });
         }
         Err(error) => {
             let skill = Resource::new(args.source.as_str()).with_class(RiskClass::Read);

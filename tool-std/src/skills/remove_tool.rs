@@ -57,7 +57,8 @@ fn approval_resources(args: &SkillRemoveArgs, cx: &Context) -> Vec<Resource> {
     let places = SkillPlaces::for_session(cx.session());
     match find_writable(&args.name, &places, &places.discover(), cx) {
         Ok((found, _)) => {
-            vec![Resource::new(format!("{}/{}", found.scope.as_str(), found.document.name))]
+            let skill = format!("{}/{}", found.scope.as_str(), found.document.name);
+            vec![Resource::new(skill).requires_approval()]
         }
         Err(error) => vec![Resource::new(args.name.as_str()).with_refusal(&error)],
     }

@@ -39,9 +39,12 @@ impl SkillFolders {
     fn harness(&self) -> Harness {
         let tools =
             tools![skill, skill_list, skill_create, skill_update, skill_install, skill_remove];
-        Harness::new(tools)
+        let harness = Harness::new(tools)
             .with_session(self.session())
-            .lend(Workspace::open([&self.root]).unwrap())
+            .lend(Workspace::open([&self.root]).unwrap());
+        let writing = ["skill_create", "skill_update", "skill_install", "skill_remove"];
+        rules(&harness, &writing.map(|tool| format!("allow {tool}")));
+        harness
     }
 
     fn trust(&self) {
@@ -58,8 +61,8 @@ fn document(name: &str) -> String {
     format!("---\nname: {name}\ndescription: About {name}.\n---\n\n# How\n\nDo it.\n")
 }
 
-fn rules(harness: &Harness, rules: &[&str]) {
-    let rules = rules.iter().map(|rule| rule.parse::<Rule>().unwrap());
+fn rules(harness: &Harness, rules: &[impl AsRef<str>]) {
+    let rules = rules.iter().map(|rule| rule.as_ref().parse::<Rule>().unwrap());
     harness.pipeline().set_rules(rules.collect());
 }
 
@@ -262,6 +265,7 @@ async fn no_grant_covers_a_changed_skill() {
     let answers = [ApprovalResponse::Once, granted(), ApprovalResponse::Once, granted()];
     let approver = Arc::new(ScriptedApprover::new(answers));
     let harness = folders.harness().map_pipeline(|it| it.shared_approver(approver.clone()));
+    rules(&harness, &[] as &[&str]);
     harness.pipeline().set_mode(Mode::Strict);
     let load = json!({"name": "helper", "reload": true});
     harness.ok("skill_install", json!({"source": "new"})).await;
@@ -306,14 +310,14 @@ fn a_call_whose_plan_is_gone_fails() {
     plan(&calls[0], "b").unwrap();
 }
 
-// Everything that writes asks, in the mode that allows most and by a rule for everything, too.
+// Everything that writes asks, in every mode.
 #[tokio::test]
 async fn writing_asks() {
     let folders = folders();
     write(&folders.root.join("new/SKILL.md"), &document("helper"));
     write(&folders.state.join("skills/there/SKILL.md"), &document("there"));
     let harness = folders.harness();
-    harness.pipeline().set_mode(Mode::Auto);
+    rules(&harness, &[] as &[&str]);
     for (tool, arguments) in [
         ("skill_create", json!({"name": "x", "description": "d", "body": "b"})),
         ("skill_update", json!({"name": "there", "body": "b"})),

@@ -118,7 +118,11 @@ fn plan_of_args(args: &SkillUpdateArgs, cx: &Context) -> Result<Arc<SkillPlan>, 
 
 fn approval_resources(args: &SkillUpdateArgs, cx: &Context) -> Vec<Resource> {
     match plan_of_args(args, cx) {
-        Ok(plan) => vec![Resource::new(format!("{}/{}", plan.scope.as_str(), plan.name))],
+        // Models read it in later sessions, like a skill that a tool writes as a file.
+        Ok(plan) => {
+            let skill = Resource::new(format!("{}/{}", plan.scope.as_str(), plan.name));
+            vec![skill.requires_approval()]
+        }
         Err(error) => vec![Resource::new(args.name.as_str()).with_refusal(&error)],
     }
 }

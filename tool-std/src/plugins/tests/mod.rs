@@ -126,6 +126,7 @@ impl PluginFolders {
     fn program(&self) -> PluginProgram {
         let registry = Registry::builder().add(tools![plugin_manager, crate::fs::read_file]);
         let pipeline = Pipeline::new(registry.build().unwrap()).mode(Mode::Bypass);
+        let pipeline = pipeline.rules(["allow plugin".parse().unwrap()]);
         let found = EnabledPlugins::find(&self.program_folders(), std::slice::from_ref(&self.root));
         let mut problems = found.problems;
         for plugin in &found.plugins {
@@ -255,10 +256,20 @@ async fn a_plugin_is_installed_enabled_updated_and_removed() {
     let error = program.error("plugin_manager", json!({"action": "update", "name": "words"})).await;
     assert!(error.message().contains("is up to date"), "{error}");
     write(&folders.root.join("new/plugin.toml"), &MANIFEST.replace("1.0.0", "1.1.0"));
+    let plan = json!({ "action": "update", "name": "words", "dry_run": true });
+    let planned = program.ok("plugin_manager", plan).await;
+    assert!(planned.as_text().contains("stays in use"), "{}", planned.as_text());
     let updated = program.manage("update", "words").await;
-    assert!(updated.as_text().contains("It is used when it is enabled"), "{}", updated.as_text());
-    assert!(program.pipeline.toolset().get("words_count").is_none());
+    assert!(updated.as_text().contains("stays in use until this one is enabled"), "{updated:?}");
+    // Its tools and denials are in force, here and in the next program, until the user has seen the new one.
+    for program in [&program, &folders.program()] {
+        program.ok("words_count", json!({ "text": "a" })).await;
+        let shown = program.manage("show", "words").await;
+        assert!(shown.as_text().contains("1.1.0 (user, changed"), "{}", shown.as_text());
+    }
     program.manage("enable", "words").await;
+    let shown = program.manage("show", "words").await;
+    assert!(shown.as_text().contains("1.1.0 (user, enabled)"), "{}", shown.as_text());
     program.manage("disable", "words").await;
     assert!(program.pipeline.toolset().get("words_count").is_none());
     program.manage("enable", "words").await;
@@ -523,13 +534,13 @@ async fn hooks_and_skills_of_a_plugin_come_and_go() {
     program.ok("read_file", json!({ "path": "secret.txt" })).await;
 }
 
-// Everything that changes something asks, in the mode that allows most.
+// Everything that changes something asks, in every mode.
 #[tokio::test]
 async fn changes_ask() {
     let folders = folders();
     let program = folders.program();
     program.install_and_enable().await;
-    program.pipeline.set_mode(Mode::Auto);
+    program.pipeline.set_rules(tool_sdk::Ruleset::default());
     for action in ["disable", "reload", "uninstall"] {
         let error =
             program.error("plugin_manager", json!({"action": action, "name": "words"})).await;
