@@ -283,9 +283,10 @@ fn rewrite_code(document: &Document) {
     for block in document.select("pre").nodes() {
         let classes = block.children_it(false).filter(|it| it.is_element());
         let around = block.ancestors_it(Some(3));
-        let language = block.attr("lang").map(|name| name.to_string()).or_else(|| {
-            classes.chain([block.clone()]).chain(around).find_map(|it| code_language(&it))
-        });
+        let language = block
+            .attr("lang")
+            .map(|name| name.to_string())
+            .or_else(|| classes.chain([*block]).chain(around).find_map(|it| code_language(&it)));
         if let Some(language) = language {
             block.set_attr("data-lang", &language);
         }

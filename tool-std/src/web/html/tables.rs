@@ -71,7 +71,7 @@ fn even_rows(document: &Document, table: &NodeRef<'_>, left: &mut usize) {
             }
             let (across, down) = (span(cell, "colspan"), span(cell, "rowspan"));
             let content = if down > 1 { cell.inner_html().to_string() } else { String::new() };
-            let mut last = cell.clone();
+            let mut last = *cell;
             for at in column..(column + across).min(MAX_COLUMNS) {
                 if at > column {
                     let Some(added) = new_cell(document, "", left) else { return };
