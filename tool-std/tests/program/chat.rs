@@ -307,6 +307,31 @@ fn a_prompt_of_the_user_brings_the_files_that_it_names() {
     assert!(!has_content && note.contains("it is denied by a rule"), "{note}");
 }
 
+// A conversation is in the store, without secrets, and `sessions` shows it.
+#[test]
+fn a_conversation_is_shown_without_its_secrets() {
+    let chat = ChatFolder::new();
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let output = chat.chat(&[], &["--print", &format!("My token is {token}")]);
+    assert_eq!(out(&output), "Hello\n", "{}", err(&output));
+    let state = chat.folder.path().join("state");
+    let sessions = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tool-std"));
+        command.env("TOOL_SDK_CONFIG", "/dev/null").arg("--state-dir").arg(&state);
+        command.current_dir(chat.folder.path().join("work")).arg("sessions").args(args);
+        command.output().expect("the program runs")
+    };
+    let listed = json(&sessions(&["list", "--json"]));
+    let conversation = &listed[0];
+    assert_eq!(conversation["title"], "My token is [redacted]", "{listed}");
+    let id = conversation["id"].as_str().expect("an id");
+    let shown = out(&sessions(&["show", id]));
+    assert_eq!(shown, "user: My token is [redacted]\nmodel: Hello\n");
+    let exported = out(&sessions(&["export", id]));
+    assert!(exported.contains("[redacted]") && !exported.contains(token), "{exported}");
+    assert!(state.join("history.db").exists() && !state.join(format!("chats/{id}.json")).exists());
+}
+
 // The servers of a chat have a runtime of their own, which ends with the chat.
 #[test]
 fn a_chat_with_a_server_ends_cleanly() {
