@@ -44,7 +44,6 @@ pub(crate) enum PinState {
 }
 
 /// All pins of a state folder.
-#[cfg_attr(not(feature = "plugins"), expect(dead_code, reason = "plugins alone use it"))]
 #[derive(Debug, Default)]
 pub(crate) struct PinListing {
     pub(crate) pins: Vec<PackagePin>,
