@@ -24,6 +24,7 @@ fn whereabouts() -> String {
 /// The key that hosts and workers share; programs read it from a file.
 const KEY: &str = "an example of a secret, 32 bytes or more";
 
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let Ok(url) = std::env::var("NATS_URL") else {

@@ -40,6 +40,9 @@ use crate::protocol::{
 /// How many calls a worker prepares at the same time.
 const MAX_PREPARING: usize = 64;
 
+/// How long it may take until the server sends no more requests to a worker that ends.
+const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The settings of a worker.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -229,6 +232,13 @@ impl Worker {
         }
         // From here on no host finds the worker, and calls that were prepared go elsewhere.
         let _ = service.stop().await;
+        // What was received meanwhile is still answered: a request that is dropped would be a lost call.
+        let received = async {
+            while let Some((kind, request)) = requests.next().await {
+                state.tasks.spawn(Arc::clone(state).handle(kind, request));
+            }
+        };
+        let _ = tokio::time::timeout(UNSUBSCRIBE_TIMEOUT, received).await;
         drop(requests);
         state.announce(Bytes::from(state.id.clone())).await;
         state.tasks.close();

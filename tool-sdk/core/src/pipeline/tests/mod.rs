@@ -2,6 +2,7 @@
 
 mod backpressure;
 mod call_events;
+mod completion;
 mod edits;
 mod ending;
 mod limits;
