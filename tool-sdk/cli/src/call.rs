@@ -84,7 +84,7 @@ fn print_outcome(
     let error = match finished.outcome.result {
         Ok(output) => {
             print_output(&output, &finished.live_output, saved, io)?;
-            return Ok(0);
+            return Ok(exit::output_exit_code(&output));
         }
         Err(error) => error,
     };

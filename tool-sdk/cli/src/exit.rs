@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use tool_sdk_core::{ErrorKind, ToolError};
+use tool_sdk_core::{ErrorKind, Output, ToolError};
 
 use super::args::UNBREAKABLE;
 use super::{Io, style};
@@ -34,6 +34,16 @@ pub(super) fn exit_code(kind: ErrorKind) -> u8 {
         | ErrorKind::Config
         | ErrorKind::Failed
         | ErrorKind::Internal => FAILED,
+    }
+}
+
+/// Returns the exit code for the result of a call: that of a failure if the tool ran a command that
+/// failed, which is `exit_code` in the metadata.
+pub(super) fn output_exit_code(output: &Output) -> u8 {
+    let code = output.metadata_map().and_then(|metadata| metadata.get("exit_code")?.as_i64());
+    match code {
+        None | Some(0) => 0,
+        Some(_) => FAILED,
     }
 }
 

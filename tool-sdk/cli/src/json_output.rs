@@ -10,7 +10,7 @@ use super::exit;
 /// Returns the document of a finished call, and its exit code.
 pub(super) fn outcome_document(tool: &str, outcome: &Outcome) -> (Value, u8) {
     match &outcome.result {
-        Ok(output) => (success_document(tool, outcome, output), 0),
+        Ok(output) => (success_document(tool, outcome, output), exit::output_exit_code(output)),
         Err(error) => (failure_document(tool, &outcome.call, error), exit::exit_code(error.kind())),
     }
 }

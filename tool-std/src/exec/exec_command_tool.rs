@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tool_sdk::process::{BackgroundProcesses, MAX_ATTENDED};
-use tool_sdk::{Context, Output, Resource, ToolError, WorkspacePath, tool};
+use tool_sdk::{Context, Output, Resource, ToolError, ToolSettings, WorkspacePath, tool};
 
 use super::command_line::{CommandLine, base_folder, enter_working_folder};
 use super::oneshot::session_processes;
@@ -85,8 +85,12 @@ pub async fn exec_command(
     let started = Instant::now();
     let process = processes.spawn(&spawn).map_err(start_error)?;
     let mut unreported = UnreportedSession { processes: &processes, id: Some(process.id()) };
-    let (snapshot, is_text_found) =
-        wait_for_output(&process, within, wait_for.as_deref(), cx).await;
+    // Without a background, the command has until the call times out.
+    let (within, wait_for) = match ToolSettings::from_session(cx.session()).background_processes {
+        true => (within, wait_for.as_deref()),
+        false => (Duration::MAX, None),
+    };
+    let (snapshot, is_text_found) = wait_for_output(&process, within, wait_for, cx).await;
     let confinement = SandboxReport::from_process(&process, cx).await;
     if snapshot.exit.is_none() {
         unreported.id = None;

@@ -9,6 +9,8 @@ mod chat;
 #[cfg(target_os = "linux")]
 mod ended;
 mod examples;
+#[cfg(unix)]
+mod final_call;
 mod http;
 
 use std::path::Path;

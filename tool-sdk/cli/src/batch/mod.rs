@@ -85,7 +85,8 @@ fn run_entries(
 ) -> Result<Vec<(Value, u8)>> {
     let calls: Vec<Call<'static>> = entries.iter().filter_map(BatchEntry::to_call).collect();
     let printer = environment.event_printer(events, io);
-    let CallEnvironment { pipeline, session, cancel_token: stop, .. } = environment;
+    let session = environment.ending_session();
+    let CallEnvironment { pipeline, cancel_token: stop, .. } = environment;
     let after = pipeline.clone();
     let work = async move { Batch::new(&pipeline).run(&session, calls).await };
     let (outcomes, _) = run_loop::run_calls(work, after.finish(), &stop, printer, io.stderr)?;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
     AuditLog, Call, ClientKind, HookPriority, Ledger, LoopGuard, Outcome, Pipeline, Redactor,
-    Session, Toolset, ToolsetView,
+    Session, ToolSettings, Toolset, ToolsetView,
 };
 use tool_sdk_hooks::ExternalHooks;
 
@@ -152,7 +152,7 @@ impl CallEnvironment {
         })
     }
 
-    /// Makes a call, prints its events, and waits for what it left running.
+    /// Makes the one call of the program, and prints its events.
     pub(super) fn call(
         self,
         call: Call<'static>,
@@ -160,12 +160,20 @@ impl CallEnvironment {
         io: &mut Io<'_>,
     ) -> Result<FinishedCall> {
         let printer = self.event_printer(events, io);
-        let Self { pipeline, session, cancel_token, .. } = self;
+        let session = self.ending_session();
+        let Self { pipeline, cancel_token, .. } = self;
         let after = pipeline.clone();
         let work = async move { pipeline.call(&session, call).await };
         let (outcome, live_output) =
             run_loop::run_calls(work, after.finish(), &cancel_token, printer, io.stderr)?;
         Ok(FinishedCall { outcome, live_output })
+    }
+
+    /// Returns the session for calls after which the program ends: no process outlives its call.
+    pub(super) fn ending_session(&self) -> Session {
+        let mut settings = ToolSettings::from_session(&self.session);
+        settings.background_processes = false;
+        self.session.clone().with_service(settings)
     }
 
     /// Returns the tools that the session can use.

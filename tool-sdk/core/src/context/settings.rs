@@ -24,6 +24,10 @@ use super::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolSettings {
+    /// Whether a process may run on after the call that started it; `true` by default. Set it to
+    /// `false` for a program that ends after its calls: a command then runs until it exits or the
+    /// time of its call is up, so that no result speaks of a process that ends with the program.
+    pub background_processes: bool,
     /// How many bytes of the output of a command are held between two reads, half of them from the
     /// start; 1 MiB by default.
     pub capture_bytes: usize,
@@ -34,7 +38,7 @@ pub struct ToolSettings {
 
 impl Default for ToolSettings {
     fn default() -> Self {
-        Self { capture_bytes: 1 << 20, safe_commands: true }
+        Self { background_processes: true, capture_bytes: 1 << 20, safe_commands: true }
     }
 }
 
