@@ -75,10 +75,16 @@ impl Mode {
         }
     }
 
+    /// Whether the mode only lets tools read: `plan` or `explore`.
+    #[must_use]
+    pub const fn is_read_only(self) -> bool {
+        matches!(self, Self::Plan | Self::Explore)
+    }
+
     /// Whether the mode forbids this class, even when a rule allows it.
     #[must_use]
     pub const fn forbids(self, class: RiskClass) -> bool {
-        matches!(self, Self::Plan | Self::Explore) && !matches!(class, RiskClass::Read)
+        self.is_read_only() && !matches!(class, RiskClass::Read)
     }
 }
 

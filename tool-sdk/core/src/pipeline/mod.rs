@@ -79,6 +79,7 @@ use crate::permission::{
     ApprovalId, ApprovalRequest, ApprovalResponse, ApprovalResponseError, Decision, Fingerprint,
     Grant, GrantStore, Mode, Rule, Ruleset,
 };
+use crate::plan_store::PlanDraft;
 use crate::scheduler::Scheduler;
 use crate::toolset::Toolset;
 use crate::truncate::sweep_outputs;
@@ -222,13 +223,45 @@ impl Pipeline {
     /// Changes the mode; open approval requests are evaluated again.
     pub fn set_mode(&self, mode: Mode) {
         self.inner.toolset.set_mode(mode);
+        self.reevaluate_approvals();
+    }
+
+    /// Evaluates open approval requests again.
+    pub(crate) fn reevaluate_approvals(&self) {
         self.inner.pending_approvals.notify_policy_change();
     }
 
     /// Replaces the rules; open approval requests are evaluated again.
     pub fn set_rules(&self, rules: Ruleset) {
         self.inner.toolset.set_rules(rules);
-        self.inner.pending_approvals.notify_policy_change();
+        self.reevaluate_approvals();
+    }
+
+    /// Returns the draft of the plan while `session` is in plan mode, also if an earlier program
+    /// stored it.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the store cannot be read.
+    pub async fn load_plan_draft(
+        &self,
+        session: &Session,
+    ) -> Result<Option<Arc<PlanDraft>>, ToolError> {
+        session.restore_plan_mode().await?;
+        Ok(session.plan_draft())
+    }
+
+    /// Ends plan mode of `session` because the user says so, without an approval of the plan; open
+    /// approval requests are evaluated again. Returns the draft, `None` if the session was not in plan
+    /// mode. A tool asks the user instead, by [`Context::leave_plan_mode`](crate::Context::leave_plan_mode).
+    ///
+    /// # Errors
+    ///
+    /// Fails when the store cannot be read or written; the session stays in plan mode then.
+    pub async fn end_plan_mode(&self, session: &Session) -> Result<Option<PlanDraft>, ToolError> {
+        let draft = session.end_plan_mode().await?;
+        self.reevaluate_approvals();
+        Ok(draft)
     }
 
     /// Whether the host set an approver.

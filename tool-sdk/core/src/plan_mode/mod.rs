@@ -38,6 +38,13 @@ impl PlanModeState {
     fn set_draft(&self, draft: Option<PlanDraft>) {
         *self.0.draft.lock().unwrap_or_else(PoisonError::into_inner) = draft.map(Arc::new);
     }
+
+    /// Sets the draft that was stored just now.
+    fn apply(&self, draft: Option<PlanDraft>) {
+        self.set_draft(draft);
+        // What is stored is known now.
+        let _ = self.0.is_restored.set(());
+    }
 }
 
 /// Plan mode of a session.
@@ -86,6 +93,28 @@ impl Session {
             }
         };
         state.0.is_restored.get_or_try_init(|| restore).await.map(|_| ())
+    }
+
+    /// Ends plan mode without an approval of the plan. Returns the draft, `None` if the session was
+    /// not in plan mode.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`PlanStoreHandle::update`]; the session stays in plan mode then.
+    pub(crate) async fn end_plan_mode(&self) -> Result<Option<PlanDraft>, ToolError> {
+        let plans = self.extension::<PlanStoreHandle>();
+        let mut draft = plans.load(self).await?.draft;
+        if draft.is_some() {
+            let change = plans
+                .update(self, |plan| {
+                    plan.draft = None;
+                    Ok(())
+                })
+                .await?;
+            draft = change.before.draft;
+        }
+        PlanModeState::of(self).apply(None);
+        Ok(draft)
     }
 }
 
@@ -172,10 +201,7 @@ impl Context {
 
     /// Changes the mode of the session after the draft was stored.
     fn apply_plan_mode(&self, draft: Option<PlanDraft>) {
-        let state = PlanModeState::of(self.session());
-        state.set_draft(draft);
-        // What is stored is known now.
-        let _ = state.0.is_restored.set(());
+        PlanModeState::of(self.session()).apply(draft);
         self.notify_mode_change();
     }
 }

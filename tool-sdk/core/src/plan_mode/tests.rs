@@ -122,3 +122,22 @@ async fn another_draft_than_the_approved_one_is_not_left() {
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(session.plan_draft().unwrap().text, "b");
 }
+
+// The user ends plan mode at any time; a store that keeps the draft forgets it.
+#[tokio::test]
+async fn the_user_ends_plan_mode() {
+    let store = SharedStore::default();
+    let (first, session) = (pipeline(), session_with(&store));
+    assert_eq!(kind(&first, &session, "start").await, None);
+    let (next, session) = (pipeline(), session_with(&store));
+    let draft = next.load_plan_draft(&session).await.unwrap();
+    assert_eq!(draft.unwrap().text, "first draft");
+    store.0.1.store(true, Ordering::Relaxed);
+    assert!(next.end_plan_mode(&session).await.is_err());
+    assert_eq!(kind(&next, &session, "change").await, Some(ErrorKind::Denied));
+    store.0.1.store(false, Ordering::Relaxed);
+    assert_eq!(next.end_plan_mode(&session).await.unwrap().unwrap().text, "first draft");
+    assert_eq!(kind(&next, &session, "change").await, None);
+    assert_eq!(next.end_plan_mode(&session).await.unwrap(), None);
+    assert_eq!(kind(&pipeline(), &session_with(&store), "change").await, None);
+}
