@@ -13,7 +13,7 @@ use tool_sdk_core::{
 };
 use tool_sdk_hooks::ExternalHooks;
 
-use crate::{Io, style};
+use crate::{Io, args, style};
 
 /// The rules, hook matchers and patterns to check, usable after the environment was taken apart.
 pub(crate) struct UnmatchedPatterns {
@@ -52,10 +52,15 @@ impl UnmatchedPatterns {
         let matchers = self.hooks.iter().flat_map(|hooks| hooks.unmatched_matchers(definitions()));
         let matchers =
             matchers.map(|(place, name)| (format!("the matcher `{name}` (hooks.{place})"), name));
-        let speaks = |pattern: &String| {
-            definitions().any(|it| any_forbids_tool(slice::from_ref(pattern), it))
+        let speaks = |place: &str, pattern: &String| {
+            // `disable` takes the names of categories, too.
+            let may_be_category = place == args::DISABLE;
+            definitions().any(|it| {
+                any_forbids_tool(slice::from_ref(pattern), it)
+                    || (may_be_category && it.is_in_category(pattern))
+            })
         };
-        let patterns = self.patterns.iter().filter(|(_, pattern)| !speaks(pattern));
+        let patterns = self.patterns.iter().filter(|(place, pattern)| !speaks(place, pattern));
         let patterns = patterns
             .map(|(place, pattern)| (format!("the pattern `{pattern}` ({place})"), &**pattern));
         for (what, name) in matchers.chain(patterns) {

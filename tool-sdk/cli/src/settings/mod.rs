@@ -311,6 +311,7 @@ impl Settings {
     /// Returns every tool pattern with the key that contains it.
     pub(super) fn tool_patterns(&self) -> Vec<(String, String)> {
         let own = self.experimental.iter().map(|pattern| ("experimental".to_owned(), pattern));
+        let disabled = self.disable.iter().map(|pattern| (args::DISABLE.to_owned(), pattern));
         let of_agents = self.agents.iter().flat_map(|agent| {
             let lists = [
                 ("only", agent.only.as_deref().unwrap_or_default()),
@@ -322,7 +323,10 @@ impl Settings {
                 patterns.iter().map(move |pattern| (place.clone(), pattern))
             })
         });
-        own.chain(of_agents).map(|(place, pattern)| (place, pattern.clone())).collect()
+        own.chain(disabled)
+            .chain(of_agents)
+            .map(|(place, pattern)| (place, pattern.clone()))
+            .collect()
     }
 }
 

@@ -408,6 +408,7 @@ fn reports_every_invalid_rule() {
 fn warns_of_unmatched_patterns_and_missing_folders() {
     let setting = with_file(
         "experimental = [\"nope\"]\nwritable = [\"/no/such\"]\n\
+         disable = [\"ehco\", \"fail\", \"toys\"]\n\
          [agents.a]\nonly = [\"kinds\", \"kidns\"]\nwithout = [\"category:x\"]\n",
     );
     let ran = setting.run(&["check", "kinds", "{}"]);
@@ -416,6 +417,7 @@ fn warns_of_unmatched_patterns_and_missing_folders() {
     let expected = [
         "warning: `/no/such` (writable) does not exist".to_owned(),
         speaks("`nope` (experimental)"),
+        speaks("`ehco` (disable)"),
         speaks("`kidns` (agents.a.only)"),
         speaks("`category:x` (agents.a.without)"),
     ];
