@@ -21,14 +21,15 @@ use crate::style::escape_text;
 const FORM_HELP: &str = "\
 y  type a value for each field; an empty line takes the value in brackets, or leaves an optional
    field out; the end of the input cancels the form
-n  answer nothing; every other answer means this, too
+n  answer nothing
+A form with one field for text takes any other line as its value.
 ";
 /// The help at an address.
 const URL_HELP: &str = "\
 y  you open the address yourself, in a browser; the tool goes on
-n  you do not open it; every other answer means this, too
+n  you do not open it
 ";
-/// How many invalid answers a field may get.
+/// How many invalid answers a form, and each field of it, may get.
 const MAX_TRIES: usize = 3;
 
 /// Shows forms at a terminal.
@@ -100,37 +101,65 @@ impl FormDialog<'_> {
                     "[y] I open it  [n] no  [?] help",
                     URL_HELP,
                     || json!({ "action": "accept" }),
+                    |_| None,
                 )
             }
             None => {
                 let text = format!("a form\n{message}");
-                self.confirm(&text, "[y] fill it in  [n] no  [?] help", FORM_HELP, || {
-                    match self.read_fields() {
-                        Some(content) => json!({ "action": "accept", "content": content }),
-                        None => json!({ "action": "cancel" }),
-                    }
+                let field = self.only_text_field();
+                let offered = match field {
+                    Some(_) => "type the answer, or: [y] fill it in  [n] no  [?] help",
+                    None => "[y] fill it in  [n] no  [?] help",
+                };
+                let fill_in = || match self.read_fields() {
+                    Some(content) => json!({ "action": "accept", "content": content }),
+                    None => json!({ "action": "cancel" }),
+                };
+                self.confirm(&text, offered, FORM_HELP, fill_in, |line| {
+                    let content = Map::from_iter([(field?.clone(), line.into())]);
+                    Some(json!({ "action": "accept", "content": content }))
                 })
             }
         }
     }
 
-    /// Shows a text and what the user may answer; returns `accepted` after a yes.
+    /// Shows a text and what the user may answer. Returns `accepted` after a yes, and what `typed`
+    /// makes of another line; asks again when it makes nothing of it.
     fn confirm(
         &self,
         text: &str,
         offered: &str,
         help: &str,
         accepted: impl FnOnce() -> Value,
+        typed: impl Fn(&str) -> Option<Value>,
     ) -> Value {
-        let mut answer = self.read_line(&format!("{text}{offered}\n> "));
-        while answer.as_deref() == Some("?") {
-            answer = self.read_line(&format!("{help}{offered}\n> "));
+        let mut tries = 0;
+        let mut shown = format!("{text}{offered}\n> ");
+        while tries < MAX_TRIES {
+            let Some(line) = self.read_line(&shown) else { break };
+            match line.as_str() {
+                "y" | "yes" => return accepted(),
+                "n" | "no" => return json!({ "action": "decline" }),
+                "?" => shown = format!("{help}{offered}\n> "),
+                line => match typed(line).filter(|_| !line.is_empty()) {
+                    Some(answer) => return answer,
+                    None => {
+                        tries += 1;
+                        shown = format!("please answer with y or n\n{offered}\n> ");
+                    }
+                },
+            }
         }
-        match answer.as_deref() {
-            Some("y" | "yes") => accepted(),
-            Some(_) => json!({ "action": "decline" }),
-            None => json!({ "action": "cancel" }),
-        }
+        json!({ "action": "cancel" })
+    }
+
+    /// Returns the name of the field if the form has one only, for text that may be shown.
+    fn only_text_field(&self) -> Option<&String> {
+        let fields = self.form["requestedSchema"]["properties"].as_object()?;
+        let (name, field) = fields.iter().next().filter(|_| fields.len() == 1)?;
+        let is_text = field["type"].as_str().is_none_or(|kind| kind == "string");
+        (is_text && field["format"] != "password" && field_choices(field).is_empty())
+            .then_some(name)
     }
 
     /// Reads all fields; `None` when the user gave up.
@@ -336,12 +365,35 @@ mod tests {
         assert_eq!(action(&["?", "n"]), "decline");
         assert_eq!(action(&["?"]), "cancel");
         assert!(filled(&["?", "n"]).1.contains("y  type a value for each field"));
-        assert_eq!(action(&[""]), "decline");
+        assert_eq!(action(&["blue", "", "n"]), "decline", "it asks again");
+        assert_eq!(action(&["blue", "red", "green", "y"]), "cancel", "it asks at most three times");
         assert_eq!(action(&[]), "cancel");
         assert_eq!(action(&["y", "ada"]), "cancel", "the input ended");
         assert_eq!(action(&["y", "", "", ""]), "cancel", "the name is required");
         let few = filled(&["y", "ada", "", "A", "", ""]).0;
         assert_eq!(few["content"], json!({ "name": "ada", "shelf": "A" }));
+    }
+
+    // A line that is typed in answer to the only question is not lost.
+    #[test]
+    fn the_only_field_for_text_takes_the_typed_line() {
+        let form = |field: Value| json!({ "requestedSchema": { "properties": { "a": field } } });
+        let text = form(json!({ "type": "string" }));
+        let (answer, shown) = asked(&["", "light blue"], &text);
+        assert_eq!(answer, json!({ "action": "accept", "content": { "a": "light blue" } }));
+        assert!(shown.contains("type the answer, or: [y] fill it in"), "{shown}");
+        assert_eq!(asked(&["y", "no"], &text).0["content"]["a"], "no");
+        assert_eq!(asked(&["no"], &text).0["action"], "decline");
+        for other in [
+            json!({ "type": "integer" }),
+            json!({ "type": "boolean" }),
+            json!({ "type": "string", "format": "password" }),
+            json!({ "type": "string", "enum": ["blue", "red"] }),
+        ] {
+            let (answer, shown) = asked(&["blue", "n"], &form(other));
+            assert_eq!(answer["action"], "decline");
+            assert!(shown.contains("please answer with y or n"), "{shown}");
+        }
     }
 
     fn asked(lines: &[&str], params: &Value) -> (Value, String) {
