@@ -498,7 +498,7 @@ impl App {
             Some(("agents", sub)) => super::agents::run(self, settings, sub, io),
             Some(("trust", sub)) => trust::run(settings, sub, io),
             Some(("new", sub)) => new_project::run(sub, io),
-            Some(("rules", sub)) => rules::run(&self.build_toolset(settings)?, sub, io),
+            Some(("rules", sub)) => rules::run(settings, &self.build_toolset(settings)?, sub, io),
             Some(("doctor", sub)) => doctor::run(settings, sub, io),
             Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
             Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),

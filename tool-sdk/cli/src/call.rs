@@ -89,6 +89,7 @@ fn print_outcome(
         Err(error) => error,
     };
     let wrong_arguments = error.kind() == ErrorKind::InvalidArgs;
+    let denied_in_plan_mode = finished.is_in_plan_mode && error.kind() == ErrorKind::Denied;
     if let Some(output) = error.output() {
         print_attachments(output, saved, io);
     }
@@ -99,6 +100,9 @@ fn print_outcome(
     );
     if wrong_arguments {
         io.print_stderr(format_args!("hint: `{program} call {tool} --help` lists the parameters"));
+    }
+    if denied_in_plan_mode {
+        io.print_stderr(format_args!("hint: `{program} state end-plan` ends plan mode"));
     }
     Ok(code)
 }

@@ -14,7 +14,7 @@ use tool_sdk_process::{
 
 use super::exit::{self, CommandError, Result};
 use super::settings::Settings;
-use super::{Io, args, style};
+use super::{Io, args, state_store, style};
 
 /// The shells that are searched in `PATH`.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
@@ -32,6 +32,7 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         interrupted: InterruptedChanges::inspect(settings),
         secret_sources: settings.secret_store().describe_sources(),
         untrusted: settings.untrusted_folders(),
+        plan_mode: state_store::plan_mode_note(settings),
         #[cfg(feature = "net")]
         web: WebReport::inspect(settings, io),
         policy,
@@ -63,6 +64,8 @@ struct DoctorReport {
     secret_sources: Vec<String>,
     /// The roots that bring something for models and are not trusted, with how much.
     untrusted: Vec<(PathBuf, usize)>,
+    /// That calls are in plan mode, which a tool entered.
+    plan_mode: Option<String>,
     #[cfg(feature = "net")]
     web: WebReport,
 }
@@ -101,6 +104,7 @@ impl DoctorReport {
             "state": self.state.as_ref().map(StateDir::to_json),
             "secrets": self.secret_sources,
             "untrusted": self.untrusted.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            "plan_mode": self.plan_mode,
             "web": web,
             "missing": self.missing,
             "interrupted_changes": self.interrupted.to_json(),
@@ -147,6 +151,7 @@ impl DoctorReport {
             let path = path.display();
             format!("untrusted   {path}: {count} agents or skills wait for `trust {path}`")
         }));
+        lines.extend(self.plan_mode.iter().map(|note| format!("plan mode   {note}")));
         #[cfg(feature = "net")]
         lines.extend(self.web.to_lines());
         lines.extend(self.weaknesses().into_iter().map(|what| format!("weaker      {what}")));

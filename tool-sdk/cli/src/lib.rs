@@ -30,7 +30,7 @@
 //!           login NAME [--no-browser] | logout NAME
 //!           resources [NAME] | prompts [NAME] | read NAME URI
 //!           pack [PROGRAM] --author NAME [--download-url URL]
-//!   state   show [--json] | backup FILE | export | prune --older-than TIME
+//!   state   show [--json] | backup FILE | export | prune --older-than TIME | end-plan
 //!   sessions  list [--json] | show ID [--json] | export ID
 //!   memory  list [WORDS] [--json] | import DIR | export DIR
 //!   agents  list [--json] | show NAME [--json]

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use tool_sdk_core::{Rule, RuleScope, Toolset};
 
 use super::exit::{CommandError, Result};
-use super::{Io, args, style};
+use super::settings::Settings;
+use super::{Io, args, state_store, style};
 
 /// The scopes in the order of evaluation.
 const SCOPES: [RuleScope; 4] =
@@ -33,10 +34,18 @@ pub(super) fn build_command() -> Command {
 }
 
 /// Runs `rules`. `tools` has the rules of the program and of the settings.
-pub(super) fn run(tools: &Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+pub(super) fn run(
+    settings: &Settings,
+    tools: &Toolset,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result {
     let Some((_, matches)) = matches.subcommand() else {
         return Err(CommandError::usage("`list` is missing"));
     };
+    if let Some(note) = state_store::plan_mode_note(settings) {
+        io.print_stderr(style::sanitize_text(&format!("note: plan mode is {note}")));
+    }
     let wanted = matches.get_one::<String>(args::SCOPE);
     let rules = applicable_rules(tools);
     let of_scope = |scope: RuleScope| rules.iter().filter(move |(rule, _)| rule.scope == scope);

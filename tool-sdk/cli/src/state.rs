@@ -10,12 +10,12 @@ use tool_sdk_store::{DatabaseReport, ExportCursor, StateReport};
 
 use super::exit::{CommandError, Result};
 use super::settings::{Settings, WrittenDuration};
-use super::state_store::{open_conversations, with_store};
+use super::state_store::{end_plan_mode, open_conversations, with_store};
 use super::{Io, args, style};
 
 const OLDER_THAN: &str = "older-than";
 
-/// Builds the clap command `state show | backup | export | prune`.
+/// Builds the clap command `state show | backup | export | prune | end-plan`.
 pub(super) fn build_command() -> Command {
     let file = Arg::new(args::FILE)
         .value_name("FILE")
@@ -40,6 +40,8 @@ pub(super) fn build_command() -> Command {
         Command::new("prune")
             .about("Remove old calls and conversations from the history")
             .arg(older),
+        Command::new("end-plan")
+            .about("End plan mode, which a tool entered, for calls in these roots"),
     ];
     args::with_globals(
         Command::new("state")
@@ -55,8 +57,11 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         Some(("backup", behind)) => back_up(settings, behind, io),
         Some(("export", _)) => export(settings, io),
         Some(("prune", behind)) => prune(settings, behind, io),
+        Some(("end-plan", _)) => end_plan(settings, io),
         Some((_, behind)) => show(settings, behind.get_flag(args::JSON), io),
-        None => Err(CommandError::usage("`show`, `backup`, `export` or `prune` is missing")),
+        None => {
+            Err(CommandError::usage("`show`, `backup`, `export`, `prune` or `end-plan` is missing"))
+        }
     }
 }
 
@@ -162,6 +167,14 @@ fn prune(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let (calls, conversations) =
         (count_entries(calls, "calls"), count_entries(conversations, "conversations"));
     io.print_stderr(format_args!("removed {calls} and {conversations}"));
+    Ok(0)
+}
+
+fn end_plan(settings: &Settings, io: &mut Io<'_>) -> Result {
+    io.print_stderr(match end_plan_mode(settings)? {
+        true => "plan mode has ended",
+        false => "plan mode is off",
+    });
     Ok(0)
 }
 

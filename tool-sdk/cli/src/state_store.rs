@@ -78,6 +78,49 @@ fn project_of(settings: &Settings) -> Option<String> {
     Some(real.to_string_lossy().into_owned())
 }
 
+/// Returns a note for the user if calls in these roots are in plan mode, which a tool may have
+/// entered in an earlier program.
+pub(super) fn plan_mode_note(settings: &Settings) -> Option<String> {
+    let (session, plans) = session_plans(settings)?;
+    let loaded = run_loop::block_on(plans.load(&session));
+    match loaded.ok()? {
+        Ok(plan) => {
+            plan.draft?;
+            Some(PLAN_MODE_IS_ON.to_owned())
+        }
+        Err(error) => Some(format!("only tools that read may run: {error}")),
+    }
+}
+
+/// What the user should know of plan mode.
+const PLAN_MODE_IS_ON: &str =
+    "on, because a tool entered it: only tools that read may run; `state end-plan` ends it";
+
+/// Ends plan mode of calls in these roots. Returns whether they were in it.
+pub(super) fn end_plan_mode(settings: &Settings) -> Result<bool> {
+    let (session, plans) = session_plans(settings).ok_or_else(no_state_folder)?;
+    let ended = run_loop::block_on(async {
+        if plans.load(&session).await?.draft.is_none() {
+            return Ok(false);
+        }
+        let change = plans
+            .update(&session, |plan| {
+                plan.draft = None;
+                Ok(())
+            })
+            .await?;
+        Ok(change.before.draft.is_some())
+    })?;
+    ended.map_err(|error: ToolError| CommandError::new(FAILED, error))
+}
+
+/// Returns the session of calls in these roots, and where its plan is kept.
+fn session_plans(settings: &Settings) -> Option<(Session, Arc<PlanStoreHandle>)> {
+    let session = attach_stores(settings.new_session(), settings);
+    let plans = session.service::<PlanStoreHandle>()?;
+    Some((session, plans))
+}
+
 /// Runs a command on the store, on a runtime of its own.
 pub(super) fn with_store<T, F: Future<Output = std::io::Result<T>>>(
     settings: &Settings,

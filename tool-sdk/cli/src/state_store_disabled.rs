@@ -31,3 +31,8 @@ pub(super) fn record_sessions(
     }
     Ok(pipeline)
 }
+
+/// Plan mode ends with the program.
+pub(super) fn plan_mode_note(_: &Settings) -> Option<String> {
+    None
+}

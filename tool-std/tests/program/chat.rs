@@ -42,6 +42,12 @@ fn answer_request(request: &RecordedRequest) -> StubReply {
             let told = messages.last().cloned().unwrap_or_default();
             (json!({ "content": format!("It says: {}", told["content"]) }), "stop")
         }
+        _ if said.contains("plan") => {
+            match messages.last().is_some_and(|it| it["role"] == "user") {
+                true => (call("plan_enter", json!({})), "tool_calls"),
+                false => (json!({ "content": "I plan." }), "stop"),
+            }
+        }
         _ if !said.contains("typo") => (json!({ "content": "Hello" }), "stop"),
         0 => (call("read_file", json!({ "path": "notes.txt" })), "tool_calls"),
         1 => {
@@ -288,25 +294,6 @@ fn the_newest_conversation_is_that_of_the_folder() {
     assert_eq!(chat.model.0.requests().len(), 1);
 }
 
-// Only the user names files, and no rule is passed over.
-#[test]
-fn a_prompt_of_the_user_brings_the_files_that_it_names() {
-    let chat = ChatFolder::new();
-    let input = chat.folder.path().join("input");
-    std::fs::write(&input, "See @notes.txt").expect("a file");
-    let sent = |options: &[&str], prompt: &str| {
-        let output = chat.chat_with_input(options, &["--print", prompt], &input);
-        let last = chat.model.0.requests().pop().expect("a request");
-        let content = last.message["messages"].to_string().contains("helo world");
-        (content, err(&output))
-    };
-    let attached = (true, "note: `notes.txt` is attached\n".to_owned());
-    assert_eq!(sent(&[], "See @notes.txt"), attached);
-    assert_eq!(sent(&[], "-"), (false, String::new()));
-    let (has_content, note) = sent(&["--deny", "read(*.txt)"], "See @notes.txt");
-    assert!(!has_content && note.contains("it is denied by a rule"), "{note}");
-}
-
 // A conversation is in the store, without secrets, and `sessions` shows it.
 #[test]
 fn a_conversation_is_shown_without_its_secrets() {
@@ -330,6 +317,41 @@ fn a_conversation_is_shown_without_its_secrets() {
     let exported = out(&sessions(&["export", id]));
     assert!(exported.contains("[redacted]") && !exported.contains(token), "{exported}");
     assert!(state.join("history.db").exists() && !state.join(format!("chats/{id}.json")).exists());
+}
+
+// Text of a pipe and of an argument need not be the user's own words.
+#[test]
+fn a_file_that_is_not_named_at_a_terminal_stays_out() {
+    let chat = ChatFolder::new();
+    let input = chat.folder.path().join("input");
+    std::fs::write(&input, "See @notes.txt and @../input, please.\n").expect("a file");
+    for args in [&[][..], &["--print", "-"], &["--print", "See @notes.txt."]] {
+        let output = chat.chat_with_input(&[], args, &input);
+        assert!(out(&output).contains("Hello"), "{args:?}: {}", err(&output));
+        let sent = chat.model.0.requests().pop().expect("a request").message.to_string();
+        assert!(sent.contains("@notes.txt"), "{args:?}: {sent}");
+        assert!(!sent.contains("helo world") && !sent.contains("<file"), "{args:?}: {sent}");
+    }
+}
+
+// F155: the user sees that the model entered plan mode, and ends it.
+#[test]
+fn the_user_ends_plan_mode_of_the_model() {
+    let chat = ChatFolder::new();
+    let input = chat.folder.path().join("input");
+    let lines = "Please plan\n/mode\n/mode explore\n/mode auto\n/mode\nPlease plan\n/quit\n";
+    std::fs::write(&input, lines).expect("a file");
+    let output = chat.chat_with_input(&[], &[], &input);
+    let text = out(&output);
+    for line in [
+        "plan, which the model entered; `/mode auto` ends it\n",
+        "the mode is explore, and the model is in plan mode\n",
+        "plan mode has ended; the mode is auto\nauto\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}{}", err(&output));
+    }
+    // The model can enter it again.
+    assert_eq!(text.matches("I plan.").count(), 2, "{text}{}", err(&output));
 }
 
 // The servers of a chat have a runtime of their own, which ends with the chat.

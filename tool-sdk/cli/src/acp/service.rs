@@ -391,9 +391,16 @@ impl AcpService {
         responder: Responder<SetSessionModeResponse>,
     ) -> Result<(), Error> {
         let session = self.find_session(&request.session_id)?;
-        session.select_mode(&request.mode_id.0)?;
-        responder.respond(SetSessionModeResponse::new())?;
-        session.updates.push(SessionEvent::ModeSelected);
+        let id = request.mode_id.0.clone();
+        self.0.tasks.spawn(async move {
+            let selected = session.select_mode(&id).await;
+            let is_selected = selected.is_ok();
+            // Fails when the connection has ended.
+            let _ = responder.respond_with_result(selected.map(|()| SetSessionModeResponse::new()));
+            if is_selected {
+                session.updates.push(SessionEvent::ModeSelected);
+            }
+        });
         Ok(())
     }
 

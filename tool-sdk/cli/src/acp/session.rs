@@ -77,10 +77,15 @@ impl EditorSession {
         modes::mode_state(current, self.offers_bypass)
     }
 
-    /// Changes the permission mode.
-    pub(super) fn select_mode(&self, id: &str) -> Result<(), Error> {
+    /// Changes the permission mode. One in which more than reading may run ends plan mode, too.
+    pub(super) async fn select_mode(&self, id: &str) -> Result<(), Error> {
         let mode = modes::parse_mode(id, self.offers_bypass);
-        self.pipeline.set_mode(mode.map_err(|problem| params_error(&problem))?);
+        let mode = mode.map_err(|problem| params_error(&problem))?;
+        if !mode.is_read_only() {
+            let ended = self.pipeline.end_plan_mode(&self.session).await;
+            ended.map_err(|error| failure(error.message()))?;
+        }
+        self.pipeline.set_mode(mode);
         Ok(())
     }
 

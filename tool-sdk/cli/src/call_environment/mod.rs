@@ -44,6 +44,8 @@ pub(super) struct CallEnvironment {
 /// A call that has ended.
 pub(super) struct FinishedCall {
     pub(super) outcome: Outcome,
+    /// Whether the session is in plan mode, which a tool entered.
+    pub(super) is_in_plan_mode: bool,
     /// The output that was shown on the terminal while the tool ran.
     pub(super) live_output: String,
 }
@@ -163,10 +165,12 @@ impl CallEnvironment {
         let session = self.ending_session();
         let Self { pipeline, cancel_token, .. } = self;
         let after = pipeline.clone();
-        let work = async move { pipeline.call(&session, call).await };
+        let caller = session.clone();
+        let work = async move { pipeline.call(&caller, call).await };
         let (outcome, live_output) =
             run_loop::run_calls(work, after.finish(), &cancel_token, printer, io.stderr)?;
-        Ok(FinishedCall { outcome, live_output })
+        let is_in_plan_mode = session.plan_draft().is_some();
+        Ok(FinishedCall { outcome, is_in_plan_mode, live_output })
     }
 
     /// Returns the session for calls after which the program ends: no process outlives its call.

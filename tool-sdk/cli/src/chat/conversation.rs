@@ -18,7 +18,6 @@ use tool_sdk_core::{Attachment, SecretStore, Session};
 use super::config::ChatConfig;
 use super::conversation_task::ConversationTasks;
 use super::model_choice::{self, ModelChoice};
-use super::prompt_text::PromptOrigin;
 use super::stored_conversations::{ResumedConversation, StoredConversations};
 use super::subagents::{SharedModelChoice, add_subagents, lend_subagents, sampling_handler};
 use super::{ChatPlace, RESUME, prompt_text};
@@ -252,14 +251,11 @@ impl Conversation {
         self.stored.history_file()
     }
 
-    /// Adds a prompt with the files that its user names. Returns what was attached, and what could
-    /// not be.
-    pub(super) fn push_prompt(&mut self, text: &str, origin: PromptOrigin) -> Vec<String> {
-        if origin == PromptOrigin::Pipe {
-            self.push_user(text.to_owned(), Vec::new());
-            return Vec::new();
-        }
-        let denied = self.environment.pipeline.denied_files(&self.session, "read");
+    /// Adds a prompt that the user typed, with the files that it names. Returns what was attached, and
+    /// what could not be.
+    pub(super) fn push_typed_prompt(&mut self, text: &str) -> Vec<String> {
+        let denied = ["read", "external_directory"]
+            .map(|it| self.environment.pipeline.denied_files(&self.session, it));
         let prompt = prompt_text::expand_files(text, &self.work_dir, &denied);
         self.push_user(prompt.text, prompt.attachments);
         prompt.notes

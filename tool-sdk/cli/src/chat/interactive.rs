@@ -8,7 +8,6 @@ use tool_sdk_agent::{AgentOutcome, AgentStop};
 use super::conversation::{ChatEvent, Conversation, RunningAgent};
 use super::editor::{EnteredLine, PromptReader};
 use super::markdown::MarkdownPrinter;
-use super::prompt_text::PromptOrigin;
 use super::slash_command::{self, SlashOutcome};
 use super::typed_lines::{TypedInput, TypedLines};
 use crate::exit::{ENDED_EARLY, Result};
@@ -46,8 +45,15 @@ pub(super) async fn run(conversation: &mut Conversation, io: &mut Io<'_>) -> Res
             }
             continue;
         }
-        let origin = if is_editor { PromptOrigin::User } else { PromptOrigin::Pipe };
-        for note in conversation.push_prompt(line, origin) {
+        // Text from a pipe may be that of others, who could name any file of the user.
+        let notes = match is_editor {
+            true => conversation.push_typed_prompt(line),
+            false => {
+                conversation.push_user(line.to_owned(), Vec::new());
+                Vec::new()
+            }
+        };
+        for note in notes {
             io.print_stderr(style::sanitize_text(&format!("note: {note}")));
         }
         let Some(outcome) = answer(conversation, is_editor, io).await? else {

@@ -14,7 +14,6 @@ use tool_sdk_core::provider::{CallAnswer, ModelMessage};
 
 use super::OUTPUT;
 use super::conversation::{ChatEvent, Conversation};
-use super::prompt_text::PromptOrigin;
 use crate::exit::{self, CommandError, ENDED_EARLY, FAILED, Result};
 use crate::{Io, signals, style};
 
@@ -40,16 +39,14 @@ pub(super) async fn run(
         Some("jsonl") => PrintFormat::JsonLines,
         _ => PrintFormat::Text,
     };
-    let (prompt, origin) = match prompt {
-        "-" => (read_prompt(io)?, PromptOrigin::Pipe),
-        prompt => (prompt.to_owned(), PromptOrigin::User),
+    let prompt = match prompt {
+        "-" => read_prompt(io)?,
+        prompt => prompt.to_owned(),
     };
     if prompt.trim().is_empty() {
         return Err(CommandError::usage("the prompt is empty"));
     }
-    for note in conversation.push_prompt(&prompt, origin) {
-        io.print_stderr(style::sanitize_text(&format!("note: {note}")));
-    }
+    conversation.push_user(prompt, Vec::new());
     if format == PrintFormat::JsonLines {
         writeln!(io.stdout, "{}", init_line(conversation, io))?;
         io.stdout.flush()?;

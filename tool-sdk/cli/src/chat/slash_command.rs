@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tool_sdk_core::Mode;
+use tool_sdk_core::{Mode, ToolError};
 
 use super::conversation::Conversation;
 
@@ -40,7 +40,7 @@ pub(crate) async fn run(line: &str, conversation: &mut Conversation) -> SlashOut
             Ok(()) => format!("the model is {}", conversation.model.name),
             Err(error) => error.into_cause().to_string(),
         },
-        "/mode" => set_mode(argument, conversation),
+        "/mode" => set_mode(argument, conversation).await.unwrap_or_else(|error| error.to_string()),
         "/tools" => list_tools(conversation),
         "/rules" => list_rules(conversation),
         "/compact" => match conversation.compact().await {
@@ -72,18 +72,30 @@ fn help() -> String {
     text
 }
 
-fn set_mode(argument: &str, conversation: &Conversation) -> String {
-    let pipeline = &conversation.environment.pipeline;
+/// Shows or changes the mode. A mode in which more than reading may run ends plan mode, too.
+async fn set_mode(argument: &str, conversation: &Conversation) -> Result<String, ToolError> {
+    let (pipeline, session) = (&conversation.environment.pipeline, &conversation.session);
+    let mode = || pipeline.toolset().view_for(session).mode();
+    let is_planning = pipeline.load_plan_draft(session).await?.is_some();
     if argument.is_empty() {
-        return pipeline.toolset().view_for(&conversation.session).mode().as_str().to_owned();
+        return Ok(match is_planning {
+            true => format!("plan, which the model entered; `/mode {}` ends it", mode().as_str()),
+            false => mode().as_str().to_owned(),
+        });
     }
-    match argument.parse::<Mode>() {
-        Ok(mode) => {
-            pipeline.set_mode(mode);
-            format!("the mode is {}", mode.as_str())
+    let mode: Mode = argument.parse().map_err(ToolError::invalid_args)?;
+    let ended = match mode.is_read_only() {
+        true => None,
+        false => pipeline.end_plan_mode(session).await?,
+    };
+    pipeline.set_mode(mode);
+    Ok(match ended {
+        Some(_) => format!("plan mode has ended; the mode is {}", mode.as_str()),
+        None if is_planning => {
+            format!("the mode is {}, and the model is in plan mode", mode.as_str())
         }
-        Err(error) => error.to_string(),
-    }
+        None => format!("the mode is {}", mode.as_str()),
+    })
 }
 
 fn list_tools(conversation: &Conversation) -> String {
