@@ -10,6 +10,8 @@ mod chat;
 mod ended;
 mod examples;
 #[cfg(unix)]
+mod file_rules;
+#[cfg(unix)]
 mod final_call;
 mod http;
 

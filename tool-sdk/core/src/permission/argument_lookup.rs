@@ -31,3 +31,16 @@ impl<F: Fn(&str) -> Option<Value>> ArgumentLookup for F {
         self(name)
     }
 }
+
+/// The arguments of a file that no call names: there are none, and rules on paths apply to it.
+pub(crate) struct NoArguments;
+
+impl ArgumentLookup for NoArguments {
+    fn value(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn is_path(&self, _: &Rule) -> bool {
+        true
+    }
+}

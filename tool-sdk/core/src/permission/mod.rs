@@ -28,7 +28,7 @@ pub(crate) use self::approval::{
     ApprovalOutcome, ClaimedApproval, EditableCall, PendingAnswer, PendingApprovals,
     ResponseApplication,
 };
-pub(crate) use self::argument_lookup::ArgumentLookup;
+pub(crate) use self::argument_lookup::{ArgumentLookup, NoArguments};
 pub(crate) use self::config::deserialize_profile_rules;
 pub use self::config::{RuleConfig, RulesConfig};
 pub(crate) use self::decision::PolicyInput;

@@ -1,15 +1,16 @@
 //! Judges which files deny rules keep from a permission, whichever tool reads them.
 //!
-//! **Invariant:** the rules about the permission decide, as for a call that names the file.
+//! **Invariant:** the rules about the permission, and about the tools that have it, decide, as for a call
+//! that names the file.
 
 use std::path::Path;
 
+use super::file_rules::{file_rules_of_tools, rules_about_shown_files};
 use super::inner::PipelineInner;
 use super::session_files;
 use super::session_policy::{SessionPolicy, deciding_sessions};
-use super::visibility::{NoArguments, rules_about_shown_files};
 use crate::context::{DenialJudge, DeniedFiles, Session};
-use crate::permission::{Action, Rule, Ruleset};
+use crate::permission::{Action, NoArguments, Rule, Ruleset};
 use crate::tool::{PathAlias, Resource};
 
 /// Names below a folder that no rule means: a pattern that matches them all matches every name.
@@ -31,12 +32,23 @@ pub(super) fn denied_files(
 /// Returns the files that the policy of one of the deciding sessions denies.
 fn session_denials(inner: &PipelineInner, session: &Session, permission: &str) -> DeniedFiles {
     let view = inner.toolset.view_for(session);
-    let SessionPolicy { rules, .. } = SessionPolicy::new(&view, session);
-    let rules = rules.for_names(view.permission_names(permission));
-    if !rules.rules().iter().any(is_denial) {
+    let SessionPolicy { rules: all_rules, .. } = SessionPolicy::new(&view, session);
+    if !all_rules.rules().iter().any(is_denial) {
         return DeniedFiles::default();
     }
-    let rules = rules_about_shown_files(&rules, &inner.toolset.all_tools());
+    let tools = inner.toolset.all_tools();
+    let of_permission = all_rules.for_names(view.permission_names(permission));
+    let of_tools = file_rules_of_tools(&all_rules, &view, &tools, permission, "");
+    let rules_by_source = std::iter::once(of_permission).chain(of_tools);
+    rules_by_source
+        .filter(|rules| rules.rules().iter().any(is_denial))
+        .map(|rules| denials_of(rules_about_shown_files(&rules, &tools), session))
+        .reduce(DeniedFiles::merged_with)
+        .unwrap_or_default()
+}
+
+/// Returns the files that these rules deny.
+fn denials_of(rules: Ruleset, session: &Session) -> DeniedFiles {
     let denials = rules.rules().iter().filter(|rule| is_denial(rule));
     let patterns = denials.map(|rule| rule.pattern.to_expanded_text()).collect();
     let aliases = session_files::path_aliases(session, &rules);

@@ -29,6 +29,7 @@ mod call_facts;
 mod denial;
 mod denied_files;
 mod execute;
+mod file_rules;
 mod finish;
 mod grant_lookup;
 mod hook_observer;

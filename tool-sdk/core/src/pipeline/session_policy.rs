@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
+use super::file_rules::{can_restrict, file_rules_of_tools, rules_about_shown_files};
 use super::inner::PipelineInner;
 use crate::context::{Session, ToolSettings};
 use crate::permission::{
@@ -134,6 +135,16 @@ impl<'a> CallPolicy<'a> {
             overrides: question.overrides,
         }
         .decide()
+    /// Returns the rules about files of the tools that have the permission.
+    fn file_rules_for_permission(&self, permission: &str) -> Vec<Ruleset> {
+        if !can_restrict(&self.session.rules) {
+            return Vec::new();
+        }
+        let tools = self.inner.toolset.all_tools();
+        let rules = rules_about_shown_files(&self.session.rules, &tools);
+        file_rules_of_tools(&rules, self.view, &tools, permission, "")
+    }
+
     }
 }
 
@@ -142,6 +153,7 @@ pub(super) fn is_granted(
     inner: &PipelineInner,
     session: &Session,
     stored: Option<&StoredGrants>,
+            file_rules_for_permission: &|permission| self.file_rules_for_permission(permission),
     to: &Grantee,
     resource: &Resource,
 ) -> bool {

@@ -6,16 +6,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use super::file_rules::{can_restrict, file_rules_of_tools, rules_about_shown_files};
 use super::inner::PipelineInner;
 use super::session_files;
 use super::session_policy::{SessionPolicy, deciding_sessions, is_granted};
 use crate::context::{Context, Session, Visibility, VisibilityFilter};
-use crate::permission::{Action, ArgumentLookup, Grantee, Rule, RuleNames, Ruleset};
+use crate::permission::{Action, Grantee, NoArguments, Rule, RuleNames, Ruleset};
 use crate::risk::RiskClass;
-use crate::tool::{Definition, Resource, Tool};
-use crate::toolset::{ToolsetView, is_about_files};
+use crate::tool::{Resource, Tool};
+use crate::toolset::ToolsetView;
 
 /// Returns which files the call may show under `permission`.
 ///
@@ -145,66 +144,11 @@ fn rules_of_other_tools(
     if !is_shared {
         rules_by_source.push(rules.for_names(view.permission_names(permission)));
     }
-    for tool in tools {
-        let definition = tool.definition();
-        if definition.permission() != permission || definition.name == *cx.tool() {
-            continue;
-        }
-        let law = file_rules(rules, view, definition);
-        if !rules_by_source.contains(&law) {
-            rules_by_source.push(law);
-        }
-    }
+    rules_by_source.extend(file_rules_of_tools(rules, view, tools, permission, cx.tool().as_str()));
     rules_by_source.retain(can_restrict);
     rules_by_source
 }
 
-/// Returns the rules about a tool that also say something about files for other tools: without
-/// those that ask about every call of it, or deny the tool as a whole.
-fn file_rules(rules: &Ruleset, view: &ToolsetView, tool: &Definition) -> Ruleset {
-    let names = view.tool_names(tool);
-    let rules = rules.for_names(names.clone());
-    // A rule that denies every path denies the tool.
-    let of_subjects = |rule: &Rule| Rule { argument: None, ..rule.clone() };
-    let is_hidden = Ruleset::new(rules.rules().iter().map(of_subjects)).hides_names(&names);
-    let permission = [tool.permission()];
-    let permission = RuleNames::from(&permission);
-    let is_about_files = |rule: &&Rule| {
-        let is_whole = rule.pattern.is_any() && !rule.applies_to_names(&permission);
-        match rule.action {
-            Action::Allow => true,
-            Action::Ask => !is_whole,
-            Action::Deny => !(is_whole && is_hidden),
-        }
-    };
-    Ruleset::new(rules.rules().iter().filter(is_about_files).cloned())
-}
-
-/// Returns the rules without those on arguments that hold no paths, because a shown file has no
-/// arguments.
-pub(super) fn rules_about_shown_files(rules: &Ruleset, tools: &[Arc<dyn Tool>]) -> Ruleset {
-    let is_about_it = |rule: &&Rule| rule.argument.is_none() || is_about_files(rule, tools.iter());
-    Ruleset::new(rules.rules().iter().filter(is_about_it).cloned())
-}
-
-/// The arguments of a shown file: there are none, and rules on paths apply to it.
-pub(super) struct NoArguments;
-
-impl ArgumentLookup for NoArguments {
-    fn value(&self, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn is_path(&self, _: &Rule) -> bool {
-        true
-    }
-}
-
 fn deciding_rule<'r>(rules: &'r Ruleset, resource: &Resource) -> Option<&'r Rule> {
     rules.deciding_rule(resource, &NoArguments, true)
-}
-
-/// Whether a rule can leave a file out.
-fn can_restrict(rules: &Ruleset) -> bool {
-    rules.rules().iter().any(|rule| rule.action != Action::Allow)
 }

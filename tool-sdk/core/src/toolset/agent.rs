@@ -194,6 +194,7 @@ mod tests {
         PolicyInput {
             tool_rules: &Ruleset::new(rule),
             rules_for_permission: &|_| Ruleset::default(),
+            file_rules_for_permission: &|_| Vec::new(),
             modes: mode.into(),
             trusts_safe_commands: true,
             risk_class: class,

@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 use self::reasons::DecisionReasons;
-use super::{Action, ArgumentLookup, Mode, ModeSet, Rule, Ruleset};
+use super::{Action, ArgumentLookup, Mode, ModeSet, NoArguments, Rule, Ruleset};
 use crate::risk::RiskClass;
 use crate::tool::Resource;
 
@@ -102,6 +102,9 @@ pub(crate) struct PolicyInput<'a> {
     pub(crate) tool_rules: &'a Ruleset,
     /// Returns the rules about another permission, for resources that are judged under it.
     pub(crate) rules_for_permission: &'a dyn Fn(&str) -> Ruleset,
+    /// Returns the rules about files that name a tool with another permission, for each tool: what is
+    /// denied to the tool that reads files is not read by another one either.
+    pub(crate) file_rules_for_permission: &'a dyn Fn(&str) -> Vec<Ruleset>,
     pub(crate) modes: ModeSet,
     /// Whether lists of safe commands count as reading.
     pub(crate) trusts_safe_commands: bool,
@@ -201,14 +204,23 @@ impl PolicyInput<'_> {
     fn decide_by_rules(&self, resource: &Resource, class: RiskClass, alone: bool) -> Decision {
         let own = self.tool_rules.deciding_rule(resource, self.arguments, alone);
         let elsewhere = resource.permission().map(self.rules_for_permission);
+        let of_tools = self.file_rules_of_tools(resource);
         let rule = match &elsewhere {
             None => own,
-            // For another permission, a rule about the tool itself can only tighten the decision.
-            Some(others) => [others.deciding_rule(resource, self.arguments, alone), own]
-                .into_iter()
-                .enumerate()
-                .filter_map(|(at, rule)| rule.filter(|it| at == 0 || it.action != Action::Allow))
-                .max_by_key(|rule| rule.action),
+            // For another permission, a rule about a tool can only tighten the decision.
+            Some(others) => {
+                let of_tools = of_tools.iter().filter(|_| resource.absolute().is_some());
+                let of_tools =
+                    of_tools.map(|rules| rules.deciding_rule(resource, &NoArguments, true));
+                [others.deciding_rule(resource, self.arguments, alone), own]
+                    .into_iter()
+                    .chain(of_tools)
+                    .enumerate()
+                    .filter_map(|(at, rule)| {
+                        rule.filter(|it| at == 0 || it.action != Action::Allow)
+                    })
+                    .max_by_key(|rule| rule.action)
+            }
         };
         if let Some(rule) = rule {
             let reason = format!("the rule `{rule}`{} decides", describe_origin(rule));
@@ -261,6 +273,11 @@ impl PolicyInput<'_> {
         }
     }
 
+    /// Returns the rules about files of the tools that have the permission of the resource.
+    fn file_rules_of_tools(&self, resource: &Resource) -> Vec<Ruleset> {
+        resource.permission().map(self.file_rules_for_permission).unwrap_or_default()
+    }
+
     fn apply_approvals(&self, resource: &Resource, asked: Decision) -> Decision {
         if (self.is_granted)(resource) {
             return Decision {
@@ -303,7 +320,9 @@ impl PolicyInput<'_> {
         let denies = |rule: &&Rule| rule.action == Action::Deny && is_meant(rule);
         let elsewhere = resource.permission().map(self.rules_for_permission);
         let rules = elsewhere.as_ref().unwrap_or(self.tool_rules);
-        let Some(rule) = rules.rules().iter().find(denies) else { return decided };
+        let of_tools = self.file_rules_of_tools(resource);
+        let mut all_rules = rules.rules().iter().chain(of_tools.iter().flat_map(Ruleset::rules));
+        let Some(rule) = all_rules.find(denies) else { return decided };
         let why = resource.reason().map(|why| format!(": {why}")).unwrap_or_default();
         let reason = format!(
             "what it touches is only known when it runs, so that the rule `{rule}`{} cannot be \

@@ -49,6 +49,7 @@ impl Setup {
         PolicyInput {
             tool_rules: own,
             rules_for_permission: &|_| Ruleset::default(),
+            file_rules_for_permission: &|_| Vec::new(),
             modes: ModeSet::new(self.mode, self.session_mode),
             trusts_safe_commands: !self.distrusts_safe_commands,
             risk_class: RiskClass::Execute,
