@@ -96,7 +96,7 @@ impl Invocation<'_> {
             let message = "the call may not run, because its decision could not be written down";
             ToolError::unavailable(message).source(error)
         })?;
-        denied.map_or(Ok(()), |denied| Err(denied_error(self, denied)))
+        denied.map_or(Ok(()), |denied| Err(denied_error(self, prepared, &[], denied)))
     }
 
     /// Emits and records that a hook denied the call; returns the error of the call.

@@ -63,7 +63,7 @@ impl Invocation<'_> {
         };
         self.record_decision(&*call.prepared, &decision, answer.as_ref())?;
         if decision.action != Action::Allow {
-            return Err(denied_error(self, decision));
+            return Err(denied_error(self, &*call.prepared, &call.overrides, decision));
         }
         if answer.is_some() {
             self.allow_repeats();
@@ -100,7 +100,7 @@ impl Invocation<'_> {
         };
         if let Some(denied) = denied {
             self.record_decision(&*call.prepared, &denied, None)?;
-            return Err(denied_error(self, denied));
+            return Err(denied_error(self, &*call.prepared, &call.overrides, denied));
         }
         if self.recheck_loop_guard() {
             call.original = None;
@@ -235,12 +235,14 @@ pub(super) fn unknown_call_override() -> PolicyOverride {
 /// What an evaluation assumes.
 pub(super) struct Assumptions<'g> {
     pub(super) grants: &'g [Grant],
+    /// More rules of the user, after the others.
+    pub(super) rules: &'g [Rule],
     /// All resources of the call; empty to get them from the tool.
     pub(super) resources: &'g [Resource],
 }
 
 impl Assumptions<'_> {
-    pub(super) const NONE: Self = Self { grants: &[], resources: &[] };
+    pub(super) const NONE: Self = Self { grants: &[], rules: &[], resources: &[] };
 }
 
 /// Evaluates one form of the call; a panic on the way is a denial.
@@ -285,7 +287,9 @@ pub(super) fn evaluate_assuming(
         let grants = GrantLookup::new(invocation, prepared, assumptions.grants);
         let decisions = deciding_sessions(inner, invocation.session).map(|session| {
             let view = inner.toolset.view_for(&session);
-            let policy = match CallPolicy::new(inner, &view, &session, &invocation.tool) {
+            let (tool, added) = (&invocation.tool, assumptions.rules);
+            let policy = CallPolicy::with_added_rules(inner, &view, &session, tool, added);
+            let policy = match policy {
                 Ok(policy) => policy,
                 Err(denied) => return denied,
             };

@@ -2,14 +2,21 @@
 
 use std::collections::HashSet;
 
+use super::authorize::{Assumptions, evaluate_assuming};
 use super::invocation::Invocation;
+use super::session_policy::SessionPolicy;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{Action, Decision, DecisionSource, Rule};
-use crate::tool::Resource;
+use crate::permission::{Action, Decision, DecisionSource, PolicyOverride, Rule};
+use crate::tool::{PreparedCall, Resource};
 
 /// Emits the denial and returns the error of a call that may not run.
-pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> ToolError {
+pub(super) fn denied_error(
+    invocation: &Invocation<'_>,
+    prepared: &dyn PreparedCall,
+    overrides: &[PolicyOverride],
+    decision: Decision,
+) -> ToolError {
     // The tool itself refuses, with its own error.
     if decision.by == DecisionSource::Tool
         && let Some(error) = decision.subjects.iter().find_map(Resource::refusal)
@@ -20,7 +27,9 @@ pub(super) fn denied_error(invocation: &Invocation<'_>, decision: Decision) -> T
     let error = ToolError::denied(format_args!("`{name}` may not run: {}", decision.reason));
     invocation.emit(|| EventKind::Denied(decision.clone().into()));
     match decision.by {
-        DecisionSource::NoApprover => error.hint(allow_hint(invocation, &decision)),
+        DecisionSource::NoApprover => {
+            error.hint(allow_hint(invocation, prepared, overrides, &decision))
+        }
         DecisionSource::Rule | DecisionSource::Mode | DecisionSource::Roots => {
             let of_plan =
                 plan_mode_hint(invocation).filter(|_| decision.by == DecisionSource::Mode);
@@ -41,11 +50,17 @@ fn plan_mode_hint(invocation: &Invocation<'_>) -> Option<String> {
     ))
 }
 
-/// Returns which rule would allow a call that needs an approval when there is no approver.
-fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
-    let of = |resource: &Resource| {
-        resource.permission().unwrap_or_else(|| invocation.definition().permission()).to_owned()
-    };
+/// The hint where no rule can be named.
+const NO_RULE: &str = "no approver is available, and no rule lifts this; try another way";
+
+/// Returns which rules would allow a call that needs an approval when there is no approver. Only
+/// rules with which the call would run are named, and none that would also lift a denial.
+fn allow_hint(
+    invocation: &Invocation<'_>,
+    prepared: &dyn PreparedCall,
+    overrides: &[PolicyOverride],
+    decision: &Decision,
+) -> String {
     let is_locked = decision.rules.iter().any(|rule| rule.locked);
     match decision.asked_by {
         Some(
@@ -55,27 +70,63 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
             | DecisionSource::Tool,
         ) if !is_locked => {}
         // No rule lifts an `ask` of hooks, the loop guard or locked rules.
-        _ => return "no approver is available, and no rule lifts this; try another way".to_owned(),
+        _ => return NO_RULE.to_owned(),
     }
-    if let [one] = decision.subjects.as_slice()
-        && one.text() != "*"
-        && !one.is_opaque()
-    {
-        let (permission, text) = (of(one), one.text());
-        return format!(
-            "no approver is available; the rule `allow {permission}({text})` would allow it"
-        );
+    if decision.subjects.is_empty() {
+        return "no approver is available".to_owned();
     }
-    // A dangerous call needs a rule for exactly this text; an opaque one has no such text.
-    if decision.subjects.iter().any(|resource| resource.is_dangerous() && resource.is_opaque()) {
-        return "no approver is available, and no rule lifts this; try another way".to_owned();
+    let candidates = [
+        exact_rules(invocation, &decision.subjects),
+        general_rules(invocation, &decision.subjects),
+    ];
+    let lets_run = |rules: &Vec<String>| {
+        let parse = |rule: &String| Rule::parse(Action::Allow, rule).ok();
+        let parsed: Option<Vec<Rule>> = rules.iter().map(parse).collect();
+        parsed.is_some_and(|rules| {
+            !rules.iter().any(|rule| could_lift_denial(invocation, rule))
+                && would_allow(invocation, prepared, overrides, &decision.subjects, &rules)
+        })
+    };
+    let Some(rules) = candidates.into_iter().find(lets_run) else { return NO_RULE.to_owned() };
+    let (named, more) = rules.split_at(rules.len().min(MAX_RULES_NAMED));
+    let named = named.join("` and `allow ");
+    match (rules.len(), more.len()) {
+        (1, _) => format!("no approver is available; the rule `allow {named}` would allow it"),
+        (_, 0) => format!("no approver is available; the rules `allow {named}` would allow it"),
+        (_, more) => format!(
+            "no approver is available; the rules `allow {named}` and {more} more, one for each thing \
+             that it touches, would allow it"
+        ),
     }
+}
+
+/// Returns the permission under which the resource is judged.
+fn permission_of(invocation: &Invocation<'_>, resource: &Resource) -> String {
+    resource.permission().unwrap_or_else(|| invocation.definition().permission()).to_owned()
+}
+
+/// Returns a rule for each of these resources alone, where one can be written.
+fn exact_rules(invocation: &Invocation<'_>, subjects: &[Resource]) -> Vec<String> {
+    let rule = |resource: &Resource| {
+        let (permission, text) = (permission_of(invocation, resource), resource.text());
+        // Among several resources, a pattern could also mean others.
+        let is_own =
+            subjects.len() == 1 || resource.is_dangerous() || is_literal_rule(&permission, text);
+        if text != "*" && is_own { format!("{permission}({text})") } else { permission }
+    };
+    sort_rules(subjects.iter().map(rule).collect())
+}
+
+/// Returns a rule for each resource that can be written literally, and for all calls of the permission
+/// of the others.
+fn general_rules(invocation: &Invocation<'_>, subjects: &[Resource]) -> Vec<String> {
+    let of = |resource: &Resource| permission_of(invocation, resource);
     let is_exact = |resource: &Resource| {
         resource.is_dangerous()
             || !resource.is_opaque() && is_literal_rule(&of(resource), resource.text())
     };
     // The permissions that a rule can only allow as a whole.
-    let whole = decision.subjects.iter().filter(|resource| !is_exact(resource)).map(of);
+    let whole = subjects.iter().filter(|resource| !is_exact(resource)).map(of);
     let whole: HashSet<String> = whole.collect();
     let rule = |resource: &Resource| {
         let permission = of(resource);
@@ -84,20 +135,40 @@ fn allow_hint(invocation: &Invocation<'_>, decision: &Decision) -> String {
             false => permission,
         }
     };
-    let mut rules: Vec<String> = decision.subjects.iter().map(rule).collect();
+    sort_rules(subjects.iter().map(rule).collect())
+}
+
+fn sort_rules(mut rules: Vec<String>) -> Vec<String> {
     rules.sort();
     rules.dedup();
-    let (named, more) = rules.split_at(rules.len().min(MAX_RULES_NAMED));
-    let named = named.join("` and `allow ");
-    match (rules.len(), more.len()) {
-        (0, _) => "no approver is available".to_owned(),
-        (1, _) => format!("no approver is available; the rule `allow {named}` would allow it"),
-        (_, 0) => format!("no approver is available; the rules `allow {named}` would allow it"),
-        (_, more) => format!(
-            "no approver is available; the rules `allow {named}` and {more} more, one for each thing \
-             that it touches, would allow it"
-        ),
-    }
+    rules
+}
+
+/// Whether the call would run if the user's rules ended with `rules`.
+fn would_allow(
+    invocation: &Invocation<'_>,
+    prepared: &dyn PreparedCall,
+    overrides: &[PolicyOverride],
+    subjects: &[Resource],
+    rules: &[Rule],
+) -> bool {
+    // The tool names its resources again where it named none.
+    let resources = if subjects.iter().any(|it| it.text() == "*") { &[] } else { subjects };
+    let (arguments, context) = (invocation.arguments(), invocation.context());
+    let assumptions = Assumptions { rules, resources, ..Assumptions::NONE };
+    let touched = &mut Vec::new();
+    evaluate_assuming(invocation, prepared, arguments, overrides, &context, &assumptions, touched)
+        .action
+        == Action::Allow
+}
+
+/// Whether the rule allows everything of a permission of which another rule denies something.
+fn could_lift_denial(invocation: &Invocation<'_>, rule: &Rule) -> bool {
+    let view = invocation.inner.toolset.view_for(invocation.session);
+    let names = view.permission_names(rule.permission.as_str());
+    let SessionPolicy { rules, .. } = SessionPolicy::new(&view, invocation.session);
+    rule.pattern.is_any()
+        && rules.for_names(names).rules().iter().any(|it| it.action == Action::Deny)
 }
 
 /// The most rules that a hint spells out.

@@ -13,7 +13,7 @@ use super::inner::PipelineInner;
 use crate::context::{Session, ToolSettings};
 use crate::permission::{
     Action, ArgumentLookup, Decision, DecisionSource, Grantee, ModeSet, PolicyInput,
-    PolicyOverride, Ruleset, StoredGrants,
+    PolicyOverride, Rule, Ruleset, StoredGrants,
 };
 use crate::risk::RiskClass;
 use crate::tool::{Resource, Tool};
@@ -48,12 +48,20 @@ pub(super) fn deciding_sessions<'a>(
 
 impl<'a> SessionPolicy<'a> {
     pub(super) fn new(view: &'a ToolsetView, session: &Session) -> Self {
+        Self::with_added_rules(view, session, &[])
+    }
+
+    /// Returns the policy as it would be if the user's rules ended with `added`.
+    fn with_added_rules(view: &'a ToolsetView, session: &Session, added: &[Rule]) -> Self {
         let own = session.session_rules();
         let modes = ModeSet::new(view.mode(), session.own_mode());
-        let rules = match &own {
-            Some(own) if !own.rules.is_empty() => Cow::Owned(view.rules().merged_with(&own.rules)),
-            _ => Cow::Borrowed(view.rules()),
-        };
+        let mut rules = Cow::Borrowed(view.rules());
+        if !added.is_empty() {
+            rules = Cow::Owned(rules.merged_with(&Ruleset::new(added.iter().cloned())));
+        }
+        if let Some(own) = own.filter(|own| !own.rules.is_empty()) {
+            rules = Cow::Owned(rules.merged_with(&own.rules));
+        }
         Self { rules, modes }
     }
 }
@@ -90,10 +98,22 @@ impl<'a> CallPolicy<'a> {
         session: &Session,
         tool: &Arc<dyn Tool>,
     ) -> Result<Self, Decision> {
+        Self::with_added_rules(inner, view, session, tool, &[])
+    }
+
+    /// Returns the policy for `tool` as it would be if the user's rules ended with `added`, or a denial
+    /// when the tool was removed or replaced.
+    pub(super) fn with_added_rules(
+        inner: &'a PipelineInner,
+        view: &'a ToolsetView,
+        session: &Session,
+        tool: &Arc<dyn Tool>,
+        added: &[Rule],
+    ) -> Result<Self, Decision> {
         let definition = tool.definition();
         let denied = |reason| Err(Decision::new(Action::Deny, DecisionSource::Default, reason));
         let found = view.find(definition.name.as_str()).and_then(|at| view.entry_at(at));
-        let session_policy = SessionPolicy::new(view, session);
+        let session_policy = SessionPolicy::with_added_rules(view, session, added);
         let own_rules = |rules: &Ruleset| rules.for_names(view.tool_names(definition));
         let tool_rules = match (found, &session_policy.rules) {
             (Some((current, _)), _) if !Arc::ptr_eq(current, tool) => return denied(TOOL_REPLACED),
@@ -115,6 +135,16 @@ impl<'a> CallPolicy<'a> {
         &self.session.rules
     }
 
+    /// Returns the rules about files of the tools that have the permission.
+    fn file_rules_for_permission(&self, permission: &str) -> Vec<Ruleset> {
+        if !can_restrict(&self.session.rules) {
+            return Vec::new();
+        }
+        let tools = self.inner.toolset.all_tools();
+        let rules = rules_about_shown_files(&self.session.rules, &tools);
+        file_rules_of_tools(&rules, self.view, &tools, permission, "")
+    }
+
     /// The one evaluation of permissions.
     pub(super) fn decide(&self, question: PolicyQuestion<'_>) -> Decision {
         let PolicyQuestion { checks_places, .. } = question;
@@ -123,6 +153,7 @@ impl<'a> CallPolicy<'a> {
             rules_for_permission: &|permission| {
                 self.session.rules.for_names(self.view.permission_names(permission))
             },
+            file_rules_for_permission: &|permission| self.file_rules_for_permission(permission),
             modes: self.session.modes,
             trusts_safe_commands: checks_places && self.trusts_safe_commands,
             risk_class: question.class,
@@ -135,16 +166,6 @@ impl<'a> CallPolicy<'a> {
             overrides: question.overrides,
         }
         .decide()
-    /// Returns the rules about files of the tools that have the permission.
-    fn file_rules_for_permission(&self, permission: &str) -> Vec<Ruleset> {
-        if !can_restrict(&self.session.rules) {
-            return Vec::new();
-        }
-        let tools = self.inner.toolset.all_tools();
-        let rules = rules_about_shown_files(&self.session.rules, &tools);
-        file_rules_of_tools(&rules, self.view, &tools, permission, "")
-    }
-
     }
 }
 
@@ -153,7 +174,6 @@ pub(super) fn is_granted(
     inner: &PipelineInner,
     session: &Session,
     stored: Option<&StoredGrants>,
-            file_rules_for_permission: &|permission| self.file_rules_for_permission(permission),
     to: &Grantee,
     resource: &Resource,
 ) -> bool {

@@ -45,7 +45,7 @@ pub(super) fn suggested_patterns(
     let is_enough = |patterns: &Vec<String>| {
         let granted: Vec<Grant> = patterns.iter().map(grant).collect();
         let (arguments, overrides) = (invocation.arguments(), &call.overrides);
-        let assumptions = Assumptions { grants: &granted, resources: touched };
+        let assumptions = Assumptions { grants: &granted, resources: touched, ..Assumptions::NONE };
         let now = evaluate_assuming(
             invocation,
             prepared,
