@@ -128,7 +128,7 @@ impl Invocation<'_> {
         let context = self.context();
         let (decision, touched) = decide_with_resources(&self, &call, &context);
         if decision.action == Action::Deny {
-            return Err(denied_error(&self, decision));
+            return Err(denied_error(&self, &*call.prepared, &call.overrides, decision));
         }
         let prepared = &*call.prepared;
         let fingerprint = self.fingerprint_of(prepared, &touched, &context);
