@@ -35,14 +35,46 @@ fn main() -> ExitCode {
             "plugins",
             "List, show, install, enable, update and remove plugins: packages that bring tools",
             [
-                ("list", "plugin_manager --action=list"),
-                ("show", "plugin_manager --action=show --name"),
-                ("install", "plugin_manager --action=install --source"),
-                ("enable", "plugin_manager --action=enable --name"),
-                ("disable", "plugin_manager --action=disable --name"),
-                ("reload", "plugin_manager --action=reload --name"),
-                ("update", "plugin_manager --action=update --name"),
-                ("uninstall", "plugin_manager --action=uninstall --name"),
+                (
+                    "list",
+                    "plugin_manager --action=list",
+                    "List the plugins: where each comes from, and whether it is enabled",
+                ),
+                (
+                    "show",
+                    "plugin_manager --action=show --name",
+                    "Show what a plugin brings: tools, hooks, rules, skills, agents and MCP servers",
+                ),
+                (
+                    "install",
+                    "plugin_manager --action=install --source",
+                    "Copy a plugin from a folder, a git repository on this computer or an archive; nothing of it is used yet",
+                ),
+                (
+                    "enable",
+                    "plugin_manager --action=enable --name",
+                    "Use a plugin, after showing what it brings; it runs from a copy of its files",
+                ),
+                (
+                    "disable",
+                    "plugin_manager --action=disable --name",
+                    "Stop using a plugin, with its rules and hooks; its files stay",
+                ),
+                (
+                    "reload",
+                    "plugin_manager --action=reload --name",
+                    "Load an enabled plugin anew: its tools, hooks and rules",
+                ),
+                (
+                    "update",
+                    "plugin_manager --action=update --name",
+                    "Copy an installed plugin again from its source, after showing the difference",
+                ),
+                (
+                    "uninstall",
+                    "plugin_manager --action=uninstall --name",
+                    "Remove an installed plugin and its files",
+                ),
             ],
         )
         .with_plugin_source(|folders, roots| {

@@ -31,7 +31,7 @@ use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::plugins::PluginSources;
 use super::settings::Settings;
-use super::tool_commands::ToolCommands;
+use super::tool_commands::{ToolCommands, ToolSubcommand};
 use super::{
     Io, approvals, args, batch, call, chat, check, doctor, exit, filters, list, mcp, new_project,
     rules, schema, secrets, serve, setup, shell_files, show, style, trust, usage_hints,
@@ -346,9 +346,9 @@ impl App {
         self
     }
 
-    /// Adds a command whose subcommands call tools: `(subcommand, tool)`. A word behind the subcommand
-    /// is the main parameter of the tool, and everything else is as for `call`. Flags may stand behind
-    /// the name of the tool; where the last one has no value, it is that word.
+    /// Adds a command whose subcommands call tools: `(subcommand, tool)`, or with what it does as a
+    /// third. A word behind the subcommand is the main parameter of the tool, else all is as for `call`.
+    /// Flags may stand behind the name of the tool; where the last one has no value, it is that word.
     ///
     /// # Examples
     ///
@@ -367,7 +367,7 @@ impl App {
         mut self,
         name: &'static str,
         about: &'static str,
-        tools: impl IntoIterator<Item = (&'static str, &'static str)>,
+        tools: impl IntoIterator<Item = impl Into<ToolSubcommand>>,
     ) -> Self {
         self.tool_commands.push(ToolCommands::new(name, about, tools));
         self

@@ -181,6 +181,7 @@ pub use self::app::App;
 #[cfg(feature = "agent")]
 pub use self::chat::ConversationTask;
 pub use self::terminal::Console;
+pub use self::tool_commands::ToolSubcommand;
 
 /// The streams, terminal and environment that a command line uses.
 ///
