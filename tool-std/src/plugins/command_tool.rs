@@ -20,6 +20,10 @@ use crate::exec::sandbox_policy;
 /// The most that is read of a result, unless the manifest says otherwise.
 const MAX_OUTPUT: usize = 1 << 20;
 
+/// How much of standard error is kept of a call that failed: its last lines, and bytes of them.
+const MAX_STDERR_LINES: usize = 20;
+const MAX_STDERR_BYTES: usize = 8 * 1024;
+
 /// The time limit of a process; that of the call is shorter, and ends the process.
 const PROCESS_TIMEOUT: Duration = Duration::from_hours(24);
 
@@ -185,12 +189,19 @@ pub(super) fn to_output(value: Value) -> Result<Output, ToolError> {
     }
 }
 
-/// Keeps what the command wrote on standard error for the host.
+/// Keeps the end of what the command wrote on standard error as the cause, for the host.
 pub(super) fn with_stderr(error: ToolError, stderr: &str) -> ToolError {
-    match stderr.trim() {
+    match stderr.trim_end() {
         "" => error,
-        stderr => error.source(format!("the command wrote: {stderr}")),
+        stderr => error.source(format!("the command wrote:\n{}", last_lines(stderr))),
     }
+}
+
+/// Returns the last lines of a text.
+fn last_lines(text: &str) -> &str {
+    let before = text.rmatch_indices('\n').nth(MAX_STDERR_LINES - 1);
+    let tail = before.map_or(text, |(end, _)| &text[end + 1..]);
+    &tail[tail.ceil_char_boundary(tail.len().saturating_sub(MAX_STDERR_BYTES))..]
 }
 
 pub(super) fn start_error(tool: &str, error: RunError) -> ToolError {
@@ -204,5 +215,25 @@ fn describe_exit(exit: ExitOutcome) -> String {
         ExitOutcome::Signal(signal) => format!("its command was killed by signal {signal}"),
         ExitOutcome::TimedOut => "its command ran for too long".to_owned(),
         _ => "how its command ended is unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A trace of Python ends with what went wrong.
+    #[test]
+    fn the_cause_is_the_end_of_standard_error() {
+        let cause = |stderr: &str| {
+            let error = with_stderr(ToolError::failed("no"), stderr);
+            std::error::Error::source(&error).map(ToString::to_string)
+        };
+        assert_eq!(cause(" \n"), None);
+        assert_eq!(cause("  one\ntwo\n").unwrap(), "the command wrote:\n  one\ntwo");
+        let lines: Vec<String> = (0..50).map(|nth| format!("line {nth}")).collect();
+        let kept = cause(&lines.join("\n")).unwrap();
+        assert!(kept.starts_with("the command wrote:\nline 30\n") && kept.ends_with("line 49"));
+        assert!(cause(&"ä".repeat(9000)).unwrap().len() < 9000);
     }
 }

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::invocation::Invocation;
+use super::trace::log_cause;
 use super::truncate::truncate_result;
 use crate::call::{Outcome, OutcomeMetadata};
 use crate::content::Output;
@@ -66,6 +67,9 @@ impl Invocation<'_> {
     /// Ends the call: truncates the text, then concludes it.
     pub(super) fn finish(&mut self, mut result: Result<Output, ToolError>) -> Outcome {
         self.mask_secrets(&mut result);
+        if let Err(error) = &result {
+            log_cause(self.definition().name.as_str(), error);
+        }
         self.enter_stage("truncate");
         self.conclude_loop_guard(&result);
         if let Some(truncated) = truncate_result(self, &mut result) {

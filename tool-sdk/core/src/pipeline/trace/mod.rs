@@ -3,6 +3,8 @@
 //! With the feature `otel` the span of a call carries the attributes that OpenTelemetry's
 //! semantic conventions for generative AI define for the execution of a tool.
 //!
+//! The cause of an error, which is for the host, is an event of the level `debug`.
+//!
 //! **Invariant:** a span holds names, ids and kinds, never arguments or results.
 
 #[cfg(not(feature = "otel"))]
@@ -28,6 +30,23 @@ const TARGET: &str = "tool_sdk";
 /// may stay open across await points.
 pub(super) fn stage_span(stage: &'static str) -> Span {
     tracing::debug_span!(target: TARGET, "tool.stage", stage)
+}
+
+/// Logs the cause of an error, which the caller does not get. Its secrets are masked before.
+pub(super) fn log_cause(tool: &str, error: &ToolError) {
+    if tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
+        && let Some(mut cause) = std::error::Error::source(error)
+    {
+        let mut text = cause.to_string();
+        while let Some(next) = cause.source() {
+            text = format!("{text}: {next}");
+            cause = next;
+        }
+        if !error.message().contains(&text) {
+            let text = text.trim_end().replace('\n', "\n  ");
+            tracing::debug!(target: TARGET, tool, "the cause of the error: {text}");
+        }
+    }
 }
 
 /// Records in the span of a call how it ended.

@@ -126,6 +126,15 @@ fn a_span_says_which_call_it_is_and_how_it_ended() {
     assert!(!failed.values().any(|value| value.contains("secret")), "{failed:?}");
 }
 
+// The cause is for the host, which asks for events of the level `debug`.
+#[test]
+fn an_event_holds_the_cause_of_an_error() {
+    let cause = std::io::Error::other(ToolError::failed("line 1\nline 2"));
+    let failed = span_fields(Err(ToolError::failed("no").source(cause)));
+    check(&failed, &[("message", "the cause of the error: line 1\n  line 2"), ("tool", "dig")]);
+    assert!(!span_fields(Err(ToolError::failed("no"))).contains_key("message"));
+}
+
 #[cfg(feature = "otel")]
 #[test]
 fn the_attributes_are_those_of_the_convention() {
