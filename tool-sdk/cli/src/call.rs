@@ -257,6 +257,10 @@ mod tests {
             })
         );
         assert_eq!((ran.err.as_str(), ran.out.lines().count()), ("", 1));
+        // What a result does not have is no key.
+        let plain = parse(&run(&["call", "echo", "--text", "x", "--json"]));
+        let keys: Vec<&String> = plain.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["ok", "tool", "call", "output"]);
     }
 
     #[test]
@@ -267,7 +271,9 @@ mod tests {
             assert!(ran.err.starts_with("error: no luck\nhint: try again\n"), "{}", ran.err);
             let ran = run(&["call", "--json", "fail", "--yes", "--kind", kind.as_str()]);
             assert_eq!((ran.code, ran.err.as_str()), (exit::exit_code(kind), ""));
-            assert_eq!(parse(&ran)["error"]["kind"], kind.as_str());
+            let document = parse(&ran);
+            assert_eq!(document["error"]["kind"], kind.as_str());
+            assert_eq!(document.get("attachments"), None);
         }
     }
 

@@ -69,7 +69,9 @@ fn add_present<const N: usize>(document: &mut Value, members: [(&'static str, Op
 
 /// Adds the paths under which attachments were saved.
 pub(super) fn add_saved_paths(document: &mut Value, paths: &[Option<PathBuf>]) {
-    let entries = document["attachments"].as_array_mut().into_iter().flatten();
+    // An index would add the key where it is missing.
+    let attachments = document.get_mut("attachments").and_then(Value::as_array_mut);
+    let entries = attachments.into_iter().flatten();
     for (entry, path) in entries.zip(paths) {
         if let Some(path) = path {
             entry["path"] = path.to_string_lossy().into();
