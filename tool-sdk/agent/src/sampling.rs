@@ -85,7 +85,7 @@ impl SamplingHandler {
         let message = model.respond(&request, &mut |_| {}).await.map_err(|error| {
             ToolError::unavailable(format_args!("the model did not answer: {error}"))
         })?;
-        let cost = model.price.map_or(0.0, |price| price.cost(message.usage));
+        let cost = model.price.map(|price| price.cost(message.usage));
         self.budget.charge_tokens(message.usage, cost);
         let stop = match message.stop {
             StopReason::MaxTokens => "maxTokens",

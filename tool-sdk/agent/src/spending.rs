@@ -86,8 +86,10 @@ struct BudgetNode {
 pub struct SpentAmounts {
     /// Tokens of requests and messages.
     pub tokens: u64,
-    /// US dollars.
+    /// US dollars, of the requests whose price is known.
     pub cost: f64,
+    /// Requests to models whose price is unknown, which are not in `cost`.
+    pub unpriced_requests: u64,
     /// Calls of tools.
     pub calls: u64,
 }
@@ -103,7 +105,7 @@ pub enum SpendingLimit {
     #[error("the limit of {0} US dollars is reached")]
     Cost(f64),
     /// The limit on calls.
-    #[error("the limit of {0} calls is reached")]
+    #[error("the limit of {} is reached", count_calls(*.0))]
     Calls(u64),
     /// The limit on time.
     #[error("the limit of {} s is reached", .0.as_secs())]
@@ -124,6 +126,10 @@ impl fmt::Debug for SpendingBudget {
             .field("spent", &self.spent())
             .finish_non_exhaustive()
     }
+}
+
+fn count_calls(calls: u64) -> String {
+    if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
 }
 
 impl SpendingBudget {
@@ -156,9 +162,14 @@ impl SpendingBudget {
         *self.0.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts the tokens of a request, and their cost.
-    pub fn charge_tokens(&self, usage: TokenUsage, cost: f64) {
-        self.charge_all(SpentAmounts { tokens: usage.total(), cost, calls: 0 });
+    /// Counts the tokens of a request, and their cost, if the price is known.
+    pub fn charge_tokens(&self, usage: TokenUsage, cost: Option<f64>) {
+        self.charge_all(SpentAmounts {
+            tokens: usage.total(),
+            cost: cost.unwrap_or_default(),
+            unpriced_requests: u64::from(cost.is_none()),
+            calls: 0,
+        });
     }
 
     /// Counts calls of tools.
@@ -172,6 +183,7 @@ impl SpendingBudget {
             let mut spent = budget.spent.lock().unwrap_or_else(PoisonError::into_inner);
             spent.tokens = spent.tokens.saturating_add(more.tokens);
             spent.cost += more.cost;
+            spent.unpriced_requests += more.unpriced_requests;
             spent.calls = spent.calls.saturating_add(more.calls);
             node = budget.parent.as_ref();
         }
@@ -244,10 +256,11 @@ mod tests {
         let limits = SpendingLimits { max_tokens: Some(100), ..SpendingLimits::default() };
         let root = SpendingBudget::new(limits);
         let (one, two) = (root.child(SpendingLimits::default()), root.child(limits));
-        one.charge_tokens(usage(50, 10), 0.0);
+        one.charge_tokens(usage(50, 10), Some(0.5));
         assert_eq!((one.check(), two.check()), (Ok(()), Ok(())));
-        two.charge_tokens(usage(30, 10), 0.0);
+        two.charge_tokens(usage(30, 10), None);
         assert_eq!(root.spent().tokens, 100);
+        assert_eq!((root.spent().unpriced_requests, one.spent().unpriced_requests), (1, 0));
         for budget in [&root, &one, &two] {
             assert_eq!(budget.check(), Err(SpendingLimit::Tokens(100)));
         }

@@ -238,6 +238,8 @@ fn a_change_needs_an_approval() {
     let result = &lines[6];
     assert_eq!((&result["subtype"], &result["num_turns"]), (&json!("success"), &json!(3)));
     assert_eq!(result["usage"]["input_tokens"], 300);
+    // The price of the model is unknown.
+    assert_eq!(result.get("total_cost_usd"), Some(&Value::Null));
 }
 
 #[test]

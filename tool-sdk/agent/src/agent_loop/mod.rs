@@ -474,9 +474,9 @@ impl AgentRun<'_> {
     }
 
     fn charge_message(&mut self, message: &ModelMessage) {
-        let cost = self.agent.price.map_or(0.0, |price| price.cost(message.usage));
+        let cost = self.agent.price.map(|price| price.cost(message.usage));
         self.agent.budget.charge_tokens(message.usage, cost);
-        self.outcome.add_usage(message.usage, cost);
+        self.outcome.add_usage(message.usage, cost.unwrap_or_default());
     }
 
     /// Keeps the text that the user has seen of a message that did not end.

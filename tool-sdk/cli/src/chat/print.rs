@@ -172,6 +172,9 @@ fn user_line(answers: &[CallAnswer], id: &str) -> Value {
 
 fn result_line(conversation: &Conversation, outcome: &AgentOutcome) -> Value {
     let elapsed = conversation.started.elapsed().as_millis();
+    // With what the agents below cost. A sum of costs must not count an unknown one as 0.
+    let spent = conversation.budget.spent();
+    let cost = (spent.unpriced_requests == 0).then_some(spent.cost);
     let mut line = json!({
         "type": "result",
         "subtype": subtype(&outcome.stop),
@@ -180,8 +183,7 @@ fn result_line(conversation: &Conversation, outcome: &AgentOutcome) -> Value {
         "session_id": conversation.id,
         "num_turns": outcome.turns,
         "duration_ms": u64::try_from(elapsed).unwrap_or(u64::MAX),
-        // With what the agents below cost.
-        "total_cost_usd": conversation.budget.spent().cost,
+        "total_cost_usd": cost,
         "usage": {
             "input_tokens": outcome.usage.input.saturating_sub(outcome.usage.cached_input),
             "cache_read_input_tokens": outcome.usage.cached_input,

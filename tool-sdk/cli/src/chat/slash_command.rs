@@ -115,6 +115,12 @@ fn list_rules(conversation: &Conversation) -> String {
 
 fn describe_cost(conversation: &Conversation) -> String {
     let spent = conversation.budget.spent();
-    let tokens = format!("{} tokens, {} calls", spent.tokens, spent.calls);
-    if spent.cost > 0.0 { format!("{tokens}, {:.4} US dollars", spent.cost) } else { tokens }
+    let calls = if spent.calls == 1 { "1 call" } else { &*format!("{} calls", spent.calls) };
+    let used = format!("{} tokens, {calls}", spent.tokens);
+    match (spent.cost > 0.0, spent.unpriced_requests) {
+        (true, 0) => format!("{used}, {:.4} US dollars", spent.cost),
+        (true, _) => format!("{used}, more than {:.4} US dollars", spent.cost),
+        (false, 0) => used,
+        (false, _) => format!("{used}, at an unknown price"),
+    }
 }
