@@ -81,7 +81,11 @@ impl PageContent {
             other => Err(ToolError::failed(format_args!(
                 "`{}` is {}, which cannot be read here",
                 response.url(),
-                other.escape_debug()
+                if other.is_empty() {
+                    "of an unknown type".into()
+                } else {
+                    other.escape_debug().to_string()
+                }
             ))
             .hint("text, HTML, JSON, images and PDF can be; download others with a command")),
         }
@@ -138,8 +142,8 @@ fn media_type(content_type: &str, body: &[u8]) -> String {
                 Ok(_) if start.contains("<html") || start.contains("<!doctype html") => {
                     "text/html".into()
                 }
-                Ok(_) => "text/plain".into(),
-                Err(_) => named,
+                Ok(_) if !body.contains(&0) => "text/plain".into(),
+                _ => named,
             }
         }
         _ => named,
@@ -151,4 +155,24 @@ fn is_text(media_type: &str) -> bool {
         || TEXT_TYPES.contains(&media_type)
         || media_type.ends_with("+json")
         || media_type.ends_with("+xml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_decides_where_the_server_says_nothing() {
+        for (body, expected) in [
+            (&b"plain words"[..], "text/plain"),
+            (b"<!DOCTYPE html><p>x", "text/html"),
+            (b"\x89PNG", "image/png"),
+            // A page of NUL characters would be blank.
+            (b"\0\0\x01\0", "application/octet-stream"),
+            (b"\xff\xfe\x00", "application/octet-stream"),
+        ] {
+            assert_eq!(media_type("application/octet-stream", body), expected);
+        }
+        assert_eq!(media_type("text/css; charset=utf-8", b"\0"), "text/css");
+    }
 }

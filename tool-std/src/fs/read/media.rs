@@ -66,15 +66,21 @@ pub(super) fn is_binary(place: &ResolvedPath, start: &[u8]) -> bool {
     looks_binary(start) || (!start.is_empty() && has_binary_name(place))
 }
 
-/// Whether there is a NUL byte, or more than 30% control characters.
+/// Whether there is a NUL byte, or more than 30% are control characters or no UTF-8 text.
 fn looks_binary(start: &[u8]) -> bool {
     let start = &start[..start.len().min(SNIFF_LEN)];
     // Sums of one byte, which compile to vector instructions.
     let is_unprintable = |&byte: &u8| u8::from(matches!(byte, 0..=8 | 14..=31));
     let sums = start.chunks(usize::from(u8::MAX));
-    let unprintable: usize =
+    let control: usize =
         sums.map(|some| usize::from(some.iter().map(is_unprintable).sum::<u8>())).sum();
-    start.contains(&0) || unprintable * 10 > start.len() * 3
+    // Texts in Western encodings have few bytes that are no UTF-8 text.
+    let is_text = std::str::from_utf8(start).is_ok();
+    let invalid: usize = match is_text {
+        true => 0,
+        false => start.utf8_chunks().map(|chunk| chunk.invalid().len()).sum(),
+    };
+    start.contains(&0) || (control + invalid) * 10 > start.len() * 3
 }
 
 fn has_binary_name(place: &ResolvedPath) -> bool {

@@ -17,6 +17,10 @@ use crate::read_task::{self, ReadTask};
 use crate::text::line_index::{FileIdentity, LineIndexCache};
 use crate::text::page::{BlockReader, PageEnd, PageError, TextPage, read_page};
 
+/// What the model reads of a page with bytes that are no text.
+const NOT_UTF8: &str = "\n(Not UTF-8 text: some bytes are shown as \u{fffd}, so `edit_file` refuses this \
+                        file. Convert it with a command first.)";
+
 /// Read a text file, or a range of its lines.
 ///
 /// Each line comes as `number: text`. A long file comes in pages: the last line says which
@@ -128,6 +132,9 @@ fn format_page(
             "\n(Output capped at 50 KiB. Showing lines {offset}-{last}. Use offset={next} to continue.)"
         ),
     });
+    if page.is_lossy {
+        text.push_str(NOT_UTF8);
+    }
     Output::text(text)
         .metadata("path", path.as_str())
         .metadata("start_line", offset)

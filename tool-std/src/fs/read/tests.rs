@@ -137,9 +137,13 @@ async fn denies_paths_outside_of_the_workspace() {
 // F141
 #[tokio::test]
 async fn rejects_binary_files() {
-    let folder =
-        Folder::with(&[("a", b"text\0"), ("b", &[1; 100]), ("c.docx", b"looks like text")]);
-    for path in ["a", "b", "c.docx"] {
+    let folder = Folder::with(&[
+        ("a", b"text\0"),
+        ("b", &[1; 100]),
+        ("c.docx", b"looks like text"),
+        ("d", b"\xa0\xff\x80abc\xfe\x91xyz"),
+    ]);
+    for path in ["a", "b", "c.docx", "d"] {
         let error = folder.error(path, 1).await;
         assert_eq!(error.kind(), ErrorKind::Failed, "{path}");
         assert!(error.message().ends_with("is a binary file"), "{error}");
@@ -164,7 +168,13 @@ async fn explains_a_name_that_is_not_utf8() {
 #[tokio::test]
 async fn shows_invalid_utf8_as_replacement_characters() {
     let folder = Folder::with(&[("latin1", b"gr\xfcn\n")]);
-    assert!(folder.text("latin1", 1, 1).await.starts_with("1: gr\u{fffd}n\n"));
+    let text = folder.text("latin1", 1, 1).await;
+    assert!(text.starts_with("1: gr\u{fffd}n\n"), "{text}");
+    assert!(text.contains("Not UTF-8 text"), "{text}");
+    // The text itself may have this character.
+    let folder = Folder::with(&[("replaced", "gr\u{fffd}n\n".as_bytes())]);
+    let text = folder.text("replaced", 1, 1).await;
+    assert!(text.contains("gr\u{fffd}n") && !text.contains("Not UTF-8"), "{text}");
 }
 
 // F141

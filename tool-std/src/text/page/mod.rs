@@ -27,8 +27,29 @@ pub(crate) struct TextPage {
     pub(crate) text: String,
     /// The number of lines.
     pub(crate) lines: u64,
+    /// Whether some bytes of the page are no UTF-8 text; `text` has U+FFFD for them.
+    pub(crate) is_lossy: bool,
     /// Why the page ends.
     pub(crate) end: PageEnd,
+}
+
+/// The bytes of a page that is being written.
+struct PageBytes {
+    bytes: Vec<u8>,
+    is_lossy: bool,
+}
+
+impl PageBytes {
+    /// Appends bytes of the source, with U+FFFD for what is no UTF-8 text.
+    fn push_line(&mut self, line: &[u8]) {
+        match std::str::from_utf8(line) {
+            Ok(_) => self.bytes.extend_from_slice(line),
+            Err(_) => {
+                self.is_lossy = true;
+                self.bytes.extend_from_slice(String::from_utf8_lossy(line).as_bytes());
+            }
+        }
+    }
 }
 
 /// Why a page ends.
@@ -59,11 +80,11 @@ pub(crate) fn read_page<R: Read, S: Fn() -> bool>(
     skip_to_line(blocks, first, marks)?;
     let room = blocks.buffered().len().min(MAX_BYTES) + MAX_CHARS;
     // One UTF-8 check for all lines is faster than one for each.
-    let mut text = Vec::with_capacity(room);
-    let (lines, end) = write_lines(blocks, first, limit, len, &mut text)?;
-    let text = String::from_utf8(text)
+    let mut out = PageBytes { bytes: Vec::with_capacity(room), is_lossy: false };
+    let (lines, end) = write_lines(blocks, first, limit, len, &mut out)?;
+    let text = String::from_utf8(out.bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok(TextPage { text, lines, end })
+    Ok(TextPage { text, lines, is_lossy: out.is_lossy, end })
 }
 
 /// Writes lines from the current position; returns their number and why there are no more.
@@ -72,20 +93,20 @@ fn write_lines<R: Read, S: Fn() -> bool>(
     first: u64,
     limit: u64,
     len: u64,
-    out: &mut Vec<u8>,
+    out: &mut PageBytes,
 ) -> Result<(u64, PageEnd), PageError> {
     let mut lines = 0;
     let mut line = NumberedLine::default();
     while lines < limit {
-        let (number, before) = (first + lines, out.len());
+        let (number, before) = (first + lines, out.bytes.len());
         if !write_short_line(blocks, number, out) {
             if !line.read_next(blocks, number == 1)? {
                 return Ok((lines, PageEnd::Source));
             }
             line.write_numbered(number, out);
         }
-        if out.len() > MAX_BYTES && lines > 0 {
-            out.truncate(before);
+        if out.bytes.len() > MAX_BYTES && lines > 0 {
+            out.bytes.truncate(before);
             return Ok((lines, PageEnd::Bytes));
         }
         lines += 1;

@@ -6,6 +6,7 @@ use std::io::{Read, Write as _};
 
 use memchr::memchr;
 
+use super::PageBytes;
 use super::block_reader::{BlockReader, PageError};
 
 /// The maximum number of characters of one line.
@@ -19,7 +20,7 @@ const MAX_KEPT_BYTES: usize = 4 * MAX_CHARS + 8;
 pub(super) fn write_short_line<R: Read, S: Fn() -> bool>(
     blocks: &mut BlockReader<R, S>,
     number: u64,
-    out: &mut Vec<u8>,
+    out: &mut PageBytes,
 ) -> bool {
     let rest = blocks.buffered();
     let Some(end) = memchr(b'\n', &rest[..rest.len().min(MAX_CHARS)]) else { return false };
@@ -29,12 +30,12 @@ pub(super) fn write_short_line<R: Read, S: Fn() -> bool>(
     }
     let line = &rest[..end];
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    write_line_number(number, out);
+    write_line_number(number, &mut out.bytes);
     match line.is_ascii() {
-        true => out.extend_from_slice(line),
-        false => out.extend_from_slice(String::from_utf8_lossy(line).as_bytes()),
+        true => out.bytes.extend_from_slice(line),
+        false => out.push_line(line),
     }
-    out.push(b'\n');
+    out.bytes.push(b'\n');
     blocks.consume(end + 1);
     true
 }
@@ -122,26 +123,33 @@ impl NumberedLine {
     }
 
     /// Appends the line with its number.
-    pub(super) fn write_numbered(&self, number: u64, out: &mut Vec<u8>) {
+    pub(super) fn write_numbered(&self, number: u64, out: &mut PageBytes) {
+        write_line_number(number, &mut out.bytes);
         let text = String::from_utf8_lossy(&self.kept);
-        write_line_number(number, out);
         let cut = match self.bytes > MAX_CHARS as u64 {
             true => text.char_indices().nth(MAX_CHARS).map(|(cut, _)| cut),
             false => None,
         };
         match cut {
             Some(cut) => {
-                out.extend_from_slice(&text.as_bytes()[..cut]);
+                // What is kept may end within a character, behind the cut.
+                out.is_lossy |= text[..cut].contains('\u{fffd}') && !is_text_to(&self.kept, cut);
+                out.bytes.extend_from_slice(&text.as_bytes()[..cut]);
                 let _ = write!(
-                    out,
+                    out.bytes,
                     "… (line cut at {MAX_CHARS} characters, {} in all)",
                     self.chars.max(MAX_CHARS as u64 + 1)
                 );
             }
-            None => out.extend_from_slice(text.as_bytes()),
+            None => out.push_line(&self.kept),
         }
-        out.push(b'\n');
+        out.bytes.push(b'\n');
     }
+}
+
+/// Whether the first bytes are UTF-8 text.
+fn is_text_to(bytes: &[u8], end: usize) -> bool {
+    std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to() >= end, |_| true)
 }
 
 /// Counts the characters that start in these bytes.
