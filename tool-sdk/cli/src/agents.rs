@@ -170,10 +170,12 @@ mod tests {
             "---\ndescription: Reviews\nrules: ['deny echo']\nfoo: 1\n---\nLook.\n",
         );
         cli.write_text(".agents/bad.md", "---\nname: bad\n---\n");
+        cli.write_text(".agents/free.md", "---\ndescription: Free\nmode: bypass\n---\n");
+        cli.write_text(".agents/agents/lost.md", "---\ndescription: Lost\n---\n");
         let listed = run(&["agents", "list"]);
         assert!(listed.code == 0 && listed.out.contains("explore  built-in"), "{}", listed.out);
         assert!(
-            !listed.out.contains("review") && listed.err.contains("1 agent of"),
+            !listed.out.contains("review") && listed.err.contains("2 agents of"),
             "{}",
             listed.err
         );
@@ -183,6 +185,9 @@ mod tests {
         let listed = run(&["agents", "list"]);
         assert!(listed.out.contains("review   project   Reviews"), "{}", listed.out);
         assert!(listed.err.contains("bad.md: `description` is missing"), "{}", listed.err);
+        assert!(listed.err.contains("agents are files `.agents/NAME.md`"), "{}", listed.err);
+        let free = run(&["agents", "show", "free"]).out;
+        assert!(free.contains("`mode: bypass` has no effect"), "{free}");
         let shown = run(&["agents", "show", "review"]);
         assert!(shown.out.contains("`foo` has no effect here") && shown.out.ends_with("\nLook.\n"));
         let (denied, ran) = (call_as("review"), call_as("plan"));

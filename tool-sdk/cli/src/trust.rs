@@ -26,6 +26,9 @@ const PLACES: &[&str] = &[
     ".opencode/skills",
 ];
 
+/// The file of reactions in the folder `.agents`; its agents are Markdown files.
+const REACTIONS_FILE: &str = "reactions.toml";
+
 /// How many files of one place are shown.
 const MAX_SHOWN: usize = 20;
 
@@ -137,8 +140,11 @@ fn brought_files(folder: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for place in PLACES {
         let Ok(entries) = folder.join(place).read_dir() else { continue };
-        let mut names: Vec<String> =
-            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into()).collect();
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        // Plugins and skills are places of their own; all else in this one is not read.
+        let is_read =
+            |name: &String| *place != ".agents" || name.ends_with(".md") || name == REACTIONS_FILE;
+        let mut names: Vec<String> = names.filter(is_read).collect();
         names.sort_unstable();
         let more = names.len().saturating_sub(MAX_SHOWN);
         lines.extend(names.iter().take(MAX_SHOWN).map(|name| format!("{place}/{name}")));
@@ -193,7 +199,10 @@ mod tests {
         let state = state.path().to_str().unwrap();
         let mut cli = TestCli::default();
         fs::create_dir_all(cli.folder.path().join(".agents/skills")).unwrap();
-        fs::write(cli.folder.path().join(".agents/review.md"), "").unwrap();
+        fs::create_dir_all(cli.folder.path().join(".agents/agents")).unwrap();
+        for file in ["review.md", "reactions.toml", "agents/lost.md", "notes.txt"] {
+            fs::write(cli.folder.path().join(".agents").join(file), "").unwrap();
+        }
         let run = |cli: &TestCli, args: &[&str]| {
             cli.run(&[&["trust"], args, &["--state-dir", state]].concat())
         };
@@ -206,6 +215,10 @@ mod tests {
         cli.type_lines(&["y"]);
         let asked = run(&cli, &[]);
         assert!(asked.code == 0 && asked.err.contains(".agents/review.md"), "{}", asked.err);
+        assert!(asked.err.contains(".agents/reactions.toml"), "{}", asked.err);
+        for other in ["notes.txt", ".agents/agents", "  .agents/skills\n"] {
+            assert!(!asked.err.contains(other), "{}", asked.err);
+        }
         assert!(run(&cli, &["."]).err.contains("trusted already"));
         let listed = run(&cli, &["list"]).out;
         assert!(listed.contains(cli.folder.path().to_str().unwrap()), "{listed}");

@@ -160,6 +160,12 @@ impl AgentCatalog {
     ) -> Self {
         let mut found: Vec<AgentDefinition> = Vec::new();
         for (place, format) in places {
+            let below = folder.join(place).join("agents");
+            if *format == AgentFileFormat::Own && !agent_files(&below).is_empty() {
+                let problem =
+                    format!("its agents are not read; agents are files `{place}/NAME.md`");
+                self.problems.push(format!("{}: {problem}", below.display()));
+            }
             for path in agent_files(&folder.join(place)) {
                 match read_agent(&path, *format) {
                     Ok(Some(mut agent)) => {

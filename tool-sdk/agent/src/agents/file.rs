@@ -144,6 +144,11 @@ fn read_own_fields(
     agent.profile.only = fields.take_words("tools")?;
     agent.profile.without = fields.take_words("without")?.unwrap_or_default();
     agent.profile.mode = fields.take_mode("mode")?;
+    if agent.profile.mode == Some(Mode::Bypass) {
+        let note =
+            "`mode: bypass` has no effect: a mode counts where it is stricter than the settings";
+        agent.notes.push(note.to_owned());
+    }
     for rule in fields.take_field::<Vec<String>>("rules")?.unwrap_or_default() {
         let parsed: Rule = rule.parse().map_err(|error| wrong_field("rules", error))?;
         agent.profile.rules.push(parsed.scope(RuleScope::Agent));
