@@ -85,7 +85,9 @@ fn applicable_rules(tools: &Toolset) -> Vec<ListedRule> {
         }
     }
     for plugin in tools.plugins() {
-        rules.extend(plugin.rules().iter().map(|rule| (rule.clone(), None)));
+        // They decide as rules of the session, behind all others.
+        let rule = |rule: &Rule| rule.clone().scope(RuleScope::Session);
+        rules.extend(plugin.rules().iter().map(|known| (rule(known), None)));
     }
     rules
 }
@@ -139,7 +141,7 @@ mod tests {
         let setting = TestCli::default();
         let app = App::new(test_registry()).with_plugin(CarefulPlugin);
         let ran = setting.run_app(&app, &["rules", "list"]);
-        assert!(ran.out.contains("deny echo(text: secret)"), "{}", ran.out);
+        assert!(ran.out.starts_with("session\n  deny echo(text: secret)"), "{}", ran.out);
         assert!(ran.out.contains("careful"), "{}", ran.out);
     }
 
