@@ -193,7 +193,9 @@ fn describe_errors(errors: &ParseErrors) -> String {
     match errors.errors.first() {
         Some(error) => {
             let (line, column) = error.pos;
-            format!("the expression is wrong at {line}:{column}: {}", error.msg)
+            // What the parser expects are the names of its tokens, which say nothing to users.
+            let message = error.msg.split(" expecting ").next().unwrap_or_default();
+            format!("the expression is wrong at {line}:{column}: {message}")
         }
         None => "the expression is wrong".to_owned(),
     }

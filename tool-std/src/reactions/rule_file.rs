@@ -18,6 +18,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 use tool_sdk::{IntoTools as _, RawArgs, Tool, tools};
 
 use super::actions::{emit_event, inject_context, log, modify_prompt, notify_self, set_state};
@@ -52,16 +53,11 @@ static ACTION_TOOLS: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools![notify_self, log, set_state, emit_event, modify_prompt, inject_context].into_tools()
 });
 
-/// A file as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenFile {
-    #[serde(default)]
-    reaction: Vec<Spanned<WrittenRule>>,
-}
+/// The keys of a rule.
+const RULE_KEYS: [&str; 5] = ["name", "on", "when", "max_per_minute", "actions"];
 
+/// A rule as it is written. Keys that it does not have are reported before.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct WrittenRule {
     name: Spanned<String>,
     on: Spanned<WrittenTriggers>,
@@ -101,23 +97,18 @@ struct RuleParser<'a> {
     errors: Vec<(usize, String)>,
 }
 
-impl RuleParser<'_> {
+impl<'a> RuleParser<'a> {
     fn parse(&mut self) -> Vec<EventRule> {
-        let written: WrittenFile = match toml::from_str(self.text) {
-            Ok(written) => written,
-            Err(error) => {
-                self.report(error.span().map_or(0, |span| span.start), error.message());
-                return Vec::new();
-            }
-        };
-        let count = written.reaction.len();
+        let written = self.read_tables();
+        let count = written.len();
         if count > MAX_RULES {
             self.report(0, &format!("has {count} rules, but may have {MAX_RULES}"));
             return Vec::new();
         }
         let mut names = BTreeSet::new();
         let mut rules = Vec::new();
-        for rule in written.reaction {
+        for table in written {
+            let Some(rule) = self.read_rule(table) else { continue };
             let name = rule.get_ref().name.clone();
             if !names.insert(name.get_ref().clone()) {
                 let problem = format!("two rules are named `{}`", name.get_ref().escape_debug());
@@ -126,6 +117,55 @@ impl RuleParser<'_> {
             rules.extend(self.parse_rule(rule));
         }
         rules
+    }
+
+    /// Returns the tables of the rules.
+    fn read_tables(&mut self) -> Vec<Spanned<DeValue<'a>>> {
+        let file = match DeTable::parse(self.text) {
+            Ok(file) => file.into_inner(),
+            Err(error) => {
+                self.report_syntax(0, &error);
+                return Vec::new();
+            }
+        };
+        let mut tables = Vec::new();
+        for (key, value) in file {
+            match (key.get_ref().as_ref(), value.into_inner()) {
+                ("reaction", DeValue::Array(rules)) => tables.extend(rules),
+                ("reaction", _) => {
+                    self.report(key.span().start, "each rule must begin with `[[reaction]]`");
+                }
+                (name, _) => {
+                    let problem = format!("unknown key `{}`", name.escape_debug());
+                    self.report(key.span().start, &problem);
+                }
+            }
+        }
+        tables
+    }
+
+    /// Reads a rule. Its unknown keys do not hide what else is wrong.
+    fn read_rule(&mut self, table: Spanned<DeValue<'_>>) -> Option<Spanned<WrittenRule>> {
+        if let DeValue::Table(table) = table.get_ref() {
+            for key in table.keys().filter(|key| !RULE_KEYS.contains(&key.get_ref().as_ref())) {
+                let (name, known) = (key.get_ref().escape_debug(), RULE_KEYS.join(", "));
+                let problem = format!("unknown key `{name}`; the keys of a rule are {known}");
+                self.report(key.span().start, &problem);
+            }
+        }
+        let start = table.span().start;
+        match Spanned::<WrittenRule>::deserialize(ValueDeserializer::from(table)) {
+            Ok(rule) => Some(rule),
+            Err(error) => {
+                self.report_syntax(start, &error);
+                None
+            }
+        }
+    }
+
+    /// Reports an error of the TOML parser; `start` is its place where it does not say one.
+    fn report_syntax(&mut self, start: usize, error: &toml::de::Error) {
+        self.report(error.span().map_or(start, |span| span.start), error.message());
     }
 
     fn parse_rule(&mut self, written: Spanned<WrittenRule>) -> Option<EventRule> {
@@ -285,5 +325,8 @@ fn check_arguments(
     let Some(found) = found else { return Err(format!("`{tool}` is missing")) };
     let text = Value::Object(written).to_string();
     let prepared = found.prepare(&RawArgs::new(text));
-    prepared.map(drop).map_err(|invalid| format!("`{tool}`: {invalid}"))
+    prepared.map(drop).map_err(|invalid| {
+        let faults: Vec<&str> = invalid.faults().iter().map(|fault| &*fault.message).collect();
+        format!("`{tool}`: {}", faults.join("; "))
+    })
 }
