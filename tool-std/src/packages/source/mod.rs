@@ -80,11 +80,22 @@ pub(crate) fn read_archive(
 
 fn unreadable(path: &Path, error: io::Error) -> ToolError {
     let text = format_args!("cannot read `{}`: {error}", path.display());
-    match error.kind() {
+    let unreadable = match error.kind() {
+        io::ErrorKind::NotFound if has_url_scheme(path) => ToolError::not_found(text).hint(
+            "URLs are not fetched; clone the repository or download the file, and name its path",
+        ),
         io::ErrorKind::NotFound => ToolError::not_found(text),
         _ => ToolError::failed(text),
-    }
-    .source(error)
+    };
+    unreadable.source(error)
+}
+
+/// Whether the path was meant as a URL, such as `https://example.com/x` or `git@example.com:x`.
+fn has_url_scheme(path: &Path) -> bool {
+    path.components().any(|part| {
+        let part = part.as_os_str().to_string_lossy();
+        matches!(&*part, "git:" | "http:" | "https:" | "ssh:") || part.starts_with("git@")
+    })
 }
 
 #[cfg(test)]

@@ -57,6 +57,15 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 const TEXT: &[u8] = b"---\nname: a\ndescription: d\n---\n";
 
+#[test]
+fn a_url_is_told_to_be_fetched_first() {
+    for path in ["/w/https:/example.com/x.git", "git@example.com:x/y"] {
+        let error = read_source(Path::new(path), limits()).unwrap_err();
+        assert!(error.suggestion().unwrap().starts_with("URLs are not fetched"), "{error}");
+    }
+    assert_eq!(read_source(Path::new("/w/x"), limits()).unwrap_err().suggestion(), None);
+}
+
 // F114: each kind of source gives the same package.
 #[test]
 fn sources_of_every_kind_are_the_same_package() {
