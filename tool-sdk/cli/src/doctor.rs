@@ -200,10 +200,16 @@ impl DoctorReport {
         if !cfg!(unix) {
             weaker.push("approval prompts at a terminal are not supported".to_owned());
         }
-        if let Some(state) = &self.state
-            && state.mode.is_some_and(|mode| mode & 0o077 != 0)
-        {
-            weaker.push("other users can read the state folder".to_owned());
+        match self.state.as_ref().map(|state| (state, state.mode.unwrap_or_default())) {
+            Some((state, mode)) if mode & 0o022 != 0 => weaker.push(format!(
+                "nothing of the state folder counts, because other users may write to it: no approvals, \
+                 trusted folders, memory or secrets; `chmod 700 {}` corrects it",
+                style::shell_quote(&state.path.to_string_lossy())
+            )),
+            Some((_, mode)) if mode & 0o077 != 0 => {
+                weaker.push("other users can read the state folder".to_owned());
+            }
+            _ => {}
         }
         weaker
     }
@@ -503,6 +509,23 @@ mod tests {
         }
         let ran = setting.run(&["doctor", "--state-dir", &file]);
         assert!(ran.out.contains("file (not a folder, so no state is stored)\n"), "{}", ran.out);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn says_what_a_state_folder_of_everyone_costs() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let state = tempfile::tempdir().unwrap();
+        let run = |mode| {
+            std::fs::set_permissions(state.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            run(&["doctor", "--state-dir", state.path().to_str().unwrap()]).out
+        };
+        let open = run(0o777);
+        assert!(open.contains("no approvals, trusted folders, memory or secrets"), "{open}");
+        assert!(open.contains(&format!("`chmod 700 {}`", state.path().display())), "{open}");
+        assert!(run(0o755).contains("other users can read the state folder"));
+        assert!(!run(0o700).contains("state folder"), "{open}");
     }
 
     // An invalid journal stands for any that cannot be recovered.
