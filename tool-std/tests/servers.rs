@@ -123,7 +123,7 @@ fn adding_a_server_shows_a_table_and_starts_no_other() {
 fn a_server_that_does_not_start_is_an_error_with_its_reason() {
     let user = UserFolder::new();
     for (command, words) in [
-        (&["/no/such/program"][..], "/no/such/program"),
+        (&["/no/such/program"][..], "/no/such/program`: No such file"),
         (&["sh", "-c", "echo 'token is missing' >&2; exit 3"], "token is missing"),
     ] {
         let failed = user.run(&[&["--yes", "mcp", "add", "broken", "--"], command].concat());
@@ -175,7 +175,7 @@ fn servers_of_a_project_are_shown_asked_about_and_imported() {
         "greeter-one  sh ${SCRIPT:-/no/such} --api-key ${GREETER_ONE_API_KEY}",
         "set MY_TOKEN to the secret (MY_TOKEN) that stays in ",
         "wiki         https://${HOST}/mcp?api_key=${WIKI_API_KEY}",
-        "set in the environment: WIKI_TOKEN, KEY, HOST, WIKI_API_KEY",
+        "set in the environment: KEY, HOST",
         "old          not imported: it uses HTTP+SSE",
         "none         not imported: it has neither a command nor a URL",
     ] {

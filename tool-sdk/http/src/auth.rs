@@ -114,13 +114,11 @@ impl IntoResponse for HttpRejection {
 impl HttpRejection {
     fn plain_response(self) -> Response {
         match self {
-            Self::Host => {
-                (
+            Self::Host => (
                 StatusCode::FORBIDDEN,
-                "this host name is not served here; the host allows it with `HttpOptions::allow_host`",
+                "this host name is not served here; its configuration lists the names that are",
             )
-                .into_response()
-            }
+                .into_response(),
             Self::Origin => {
                 (StatusCode::FORBIDDEN, "this origin may not use the server").into_response()
             }

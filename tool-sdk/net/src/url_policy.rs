@@ -227,7 +227,7 @@ impl RefusedUrl {
     pub(crate) fn private_host(host: &str) -> Self {
         Self::new(
             format!("`{host}` is not public"),
-            "only hosts of the internet are reached; the user may name others in the settings",
+            "only hosts of the internet are reached; the user may name others with `--web-hosts`",
         )
     }
 

@@ -136,11 +136,9 @@ impl PackageChange {
     pub(crate) fn describe_files(&self) -> String {
         let files = &self.package.files;
         let scripts = files.values().filter(|file| file.is_executable).count();
-        format!(
-            "{} files, {} bytes, {scripts} of them executable",
-            files.len(),
-            self.package.total_bytes()
-        )
+        let (count, bytes) = (files.len(), self.package.total_bytes());
+        let noun = if count == 1 { "file" } else { "files" };
+        format!("{count} {noun}, {bytes} bytes, {scripts} of them executable")
     }
 }
 

@@ -71,13 +71,17 @@ impl ReactionCounters {
             let RuleCounters { suppressed, failed_actions, condition_errors, .. } = counters;
             let mut told = Vec::new();
             if *suppressed > 0 {
-                told.push(format!("{suppressed} events had no reaction by its `max_per_minute`"));
+                told.push(format!(
+                    "{} had no reaction by its `max_per_minute`",
+                    count_noun(*suppressed, "event")
+                ));
             }
             if *failed_actions > 0 {
-                told.push(format!("{failed_actions} actions failed"));
+                told.push(format!("{} failed", count_noun(*failed_actions, "action")));
             }
             if *condition_errors > 0 {
-                told.push(format!("{condition_errors} conditions could not be evaluated"));
+                let conditions = count_noun(*condition_errors, "condition");
+                told.push(format!("{conditions} could not be evaluated"));
             }
             if told.is_empty() {
                 continue;
@@ -86,9 +90,8 @@ impl ReactionCounters {
             lines.push(format!("rule `{name}`: {}{}", told.join(", "), error.unwrap_or_default()));
         }
         if table.broken_chains > 0 {
-            let count = table.broken_chains;
-            lines
-                .push(format!("{count} events of rules had no reaction: their chain was too long"));
+            let events = count_noun(table.broken_chains, "event");
+            lines.push(format!("{events} of rules had no reaction: their chain was too long"));
         }
         lines
     }
@@ -96,4 +99,9 @@ impl ReactionCounters {
     fn table(&self) -> MutexGuard<'_, CounterTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn count_noun(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
 }

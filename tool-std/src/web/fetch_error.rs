@@ -9,7 +9,7 @@ pub(crate) fn to_tool_error(error: FetchError) -> ToolError {
     let told = match &error {
         FetchError::Refused(refused) => ToolError::invalid_args(message).hint(refused.hint()),
         FetchError::PrivateAddress { .. } => ToolError::invalid_args(message).hint(
-            "only hosts of the internet are reached; the user may name others in the settings",
+            "only hosts of the internet are reached; the user may name others with `--web-hosts`",
         ),
         FetchError::UnknownHost { .. } => {
             ToolError::not_found(message).hint("check the host's name")

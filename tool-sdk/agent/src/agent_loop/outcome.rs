@@ -68,6 +68,7 @@ impl std::fmt::Display for AgentStop {
         match self {
             Self::Finished => f.write_str("the model has answered"),
             Self::Cancelled => f.write_str("the run was cancelled"),
+            Self::TurnLimit(1) => f.write_str("the limit of 1 turn is reached"),
             Self::TurnLimit(turns) => write!(f, "the limit of {turns} turns is reached"),
             Self::Limit(limit) => limit.fmt(f),
             Self::Halted(reason) => write!(f, "a hook ended the run: {reason}"),

@@ -65,7 +65,12 @@ fn worst_exit_code(results: &[(Value, u8)]) -> u8 {
 
 fn read_input(matches: &ArgMatches, io: &mut Io<'_>) -> Result<Vec<u8>> {
     match matches.get_one::<OsString>(args::FILE).filter(|file| *file != "-") {
-        None => input::read_bytes(&mut *io.stdin, "standard input", MAX_BYTES),
+        None => {
+            if io.stdin_is_terminal {
+                io.print_stderr("reads calls until Ctrl-D, one JSON object a line");
+            }
+            input::read_bytes(&mut *io.stdin, "standard input", MAX_BYTES)
+        }
         Some(file) => {
             let name = file.display();
             let mut file = File::open(io.resolve_path(file)).map_err(|error| {

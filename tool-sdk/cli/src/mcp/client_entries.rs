@@ -44,6 +44,8 @@ pub(super) struct TranslationContext<'a, 'i> {
     settings: &'a Settings,
     io: &'a Io<'i>,
     notes: Vec<String>,
+    /// The variables that a note says to set.
+    told_variables: Vec<String>,
 }
 
 /// Translates the entry of a server; fails with the reason if it cannot be used here.
@@ -65,7 +67,7 @@ impl<'a, 'i> TranslationContext<'a, 'i> {
         settings: &'a Settings,
         io: &'a Io<'i>,
     ) -> Self {
-        Self { client, name, file, settings, io, notes: Vec::new() }
+        Self { client, name, file, settings, io, notes: Vec::new(), told_variables: Vec::new() }
     }
 
     fn translate(mut self, server: &Map<String, Value>) -> Result<ImportedServer, String> {
@@ -102,7 +104,7 @@ impl<'a, 'i> TranslationContext<'a, 'i> {
         let entry = entry.validate_as(plain_name(self.name))?;
         let var = |name: &str| self.io.env_var(name).is_none();
         let mut missing: Vec<String> = entry.needed_variables();
-        missing.retain(|name| var(name));
+        missing.retain(|name| var(name) && !self.told_variables.contains(name));
         if !missing.is_empty() {
             self.notes.push(format!("set in the environment: {}", missing.join(", ")));
         }
@@ -184,6 +186,7 @@ impl<'a, 'i> TranslationContext<'a, 'i> {
 
     fn note_secret(&mut self, variable: &str, what: &str) {
         let file = self.file.display();
+        self.told_variables.push(variable.to_owned());
         self.notes.push(format!("set {variable} to the secret ({what}) that stays in {file}"));
     }
 
@@ -266,6 +269,7 @@ impl<'a, 'i> TranslationContext<'a, 'i> {
             }
             Some(("input", id)) if has_env => {
                 let variable = variable_name(id);
+                self.told_variables.push(variable.clone());
                 self.notes.push(format!("set {variable}, which the client asks for (`{id}`)"));
                 return format!("${{{variable}}}");
             }

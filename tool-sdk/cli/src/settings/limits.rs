@@ -49,10 +49,13 @@ impl FromStr for WrittenDuration {
         let known = UNITS.iter().find(|(name, _)| *name == unit);
         known
             .and_then(|(_, millis)| number.parse::<u64>().ok()?.checked_mul(*millis))
-            .filter(|millis| *millis > 0)
             .map(|millis| Self(Duration::from_millis(millis)))
             .ok_or_else(|| {
                 format!("`{}` is not a duration such as 30s, 2m, 12h or 3d", text.escape_debug())
+            })
+            .and_then(|written| match written.0.is_zero() {
+                true => Err("it must be longer than 0".to_owned()),
+                false => Ok(written),
             })
     }
 }
@@ -188,7 +191,7 @@ pub(crate) fn limit_options() -> impl Iterator<Item = Arg> {
         match placeholder {
             "TIME" => arg.value_parser(value_parser!(WrittenDuration)),
             "on|off" => arg.value_parser(value_parser!(WrittenSwitch)),
-            _ => arg.value_parser(value_parser!(NonZeroUsize)),
+            _ => arg.value_parser(parse_count),
         }
     })
 }
@@ -306,6 +309,11 @@ impl FromStr for WrittenSwitch {
 /// A whole number from 1 up, with an error message that says so.
 struct WrittenCount(NonZeroUsize);
 
+/// Parses the value of an option that is a number from 1 up.
+pub(super) fn parse_count(text: &str) -> std::result::Result<NonZeroUsize, String> {
+    text.parse::<WrittenCount>().map(|count| count.0)
+}
+
 impl FromStr for WrittenCount {
     type Err = String;
 
@@ -328,8 +336,20 @@ mod tests {
         {
             assert_eq!(parse(text), Ok(millis), "{text}");
         }
-        for wrong in ["", "0", "0s", "-1s", "1.5s", "2 m", "1w", "s", "99999999999999999999d"] {
+        for zero in ["0", "0d"] {
+            assert_eq!(parse(zero).unwrap_err(), "it must be longer than 0");
+        }
+        for wrong in ["", "-1s", "1.5s", "2 m", "1w", "s", "99999999999999999999d"] {
             assert!(parse(wrong).unwrap_err().contains("is not a duration such as"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_count_is_a_whole_number_from_1_up() {
+        assert_eq!(parse_count("7").map(NonZeroUsize::get), Ok(7));
+        for wrong in ["0", "-1", "x"] {
+            let problem = parse_count(wrong).unwrap_err();
+            assert_eq!(problem, format!("it must be a whole number from 1 up, not `{wrong}`"));
         }
     }
 

@@ -130,7 +130,7 @@ pub(crate) fn web_options() -> impl Iterator<Item = Arg> {
         let arg = args::value_arg(name, placeholder, help).help_heading("Web");
         match placeholder {
             "TIME" => arg.value_parser(value_parser!(WrittenDuration)),
-            "N" => arg.value_parser(value_parser!(NonZeroUsize)),
+            "N" => arg.value_parser(super::limits::parse_count),
             "on|off" => arg.value_parser(value_parser!(WrittenSwitch)),
             "on|off|URL" => arg.value_parser(value_parser!(GithubSetting)),
             "HOST" | "PROVIDER" => arg.action(ArgAction::Append),

@@ -126,7 +126,10 @@ impl Connection {
             | "resources/read"
             | "completion/complete" => return None,
             "subscriptions/listen" if cx.era() == ProtocolEra::Modern => return None,
-            unknown => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, unknown.to_owned(), None)),
+            unknown => {
+                let words = format!("the method `{unknown}` is unknown");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None))
+            }
         };
         Some(result.and_then(|result| self.result(cx.era(), result)))
     }

@@ -250,11 +250,7 @@ impl PolicyInput<'_> {
             return Decision::new(Action::Ask, DecisionSource::Default, reason.to_owned());
         }
         if resource.is_asked_by_default() {
-            return Decision::new(
-                Action::Ask,
-                DecisionSource::Tool,
-                "the tool does not touch it without an approval",
-            );
+            return Decision::new(Action::Ask, DecisionSource::Tool, "this needs an approval");
         }
         match self.approval_required {
             Some(true) => {

@@ -357,7 +357,7 @@ fn what_is_special_about_a_place_is_told_before_the_reason() {
     let decide = |rules: &[&str]| {
         Setup { subjects: vec![outside.clone()], ..Setup::new(rules, &[]) }.decide().reason
     };
-    assert!(decide(&[]).starts_with("`/etc` is far; the tool does not touch it"));
+    assert!(decide(&[]).starts_with("`/etc` is far; this needs an approval"));
     assert!(decide(&["deny external_directory"]).starts_with("`/etc` is far; the rule `deny"));
     assert!(!decide(&["allow external_directory"]).contains("is far"));
 }

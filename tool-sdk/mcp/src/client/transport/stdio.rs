@@ -7,6 +7,7 @@ use std::time::Duration;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::ClientLifecycleMode;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tool_sdk_process::RunError;
 use tool_sdk_process::internal::PipedChild;
 
 use super::lent_transport::TransportSlot;
@@ -83,8 +84,8 @@ impl ServerProgram {
                 "cannot enter the working directory of the server: {error}"
             ))
         })?;
-        let (child, output, input) = PipedChild::spawn(&command, launch.exit_timeout)
-            .map_err(|error| RemoteError::connection(error.to_string()).with_source(error))?;
+        let (child, output, input) =
+            PipedChild::spawn(&command, launch.exit_timeout).map_err(start_error)?;
         let violation = ProtocolViolation::default();
         let (output, input): (ProgramOutput, ProgramInput) = (Box::new(output), Box::new(input));
         let lines = LineTransport::new(output, input, violation.clone());
@@ -115,6 +116,15 @@ impl ServerProgram {
 /// A pending connection. Boxed, so that it is `Send` for any two streams.
 type StartFuture =
     Pin<Box<dyn Future<Output = Result<Arc<dyn RemoteConnection>, ConnectError>> + Send>>;
+
+/// Returns the error of a program that did not start, with the reason of the system.
+fn start_error(error: RunError) -> RemoteError {
+    let message = match &error {
+        RunError::Spawn { source, .. } => format!("{error}: {source}"),
+        other => other.to_string(),
+    };
+    RemoteError::connection(message).with_source(error)
+}
 
 /// Connects over two streams.
 pub(super) fn connect_io<R, W>(
