@@ -116,7 +116,7 @@ impl HttpRejection {
         match self {
             Self::Host => (
                 StatusCode::FORBIDDEN,
-                "this host name is not served here; its configuration lists the names that are",
+                "this host name is not served here; the configuration of the server lists those that are",
             )
                 .into_response(),
             Self::Origin => {
