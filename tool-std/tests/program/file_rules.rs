@@ -32,7 +32,11 @@ fn a_rule_about_one_file_tool_holds_for_commands() {
     ] {
         let ran = run_command(folder.path(), rules, command);
         assert_eq!(ran.status.code(), Some(code), "{rules:?} {command}: {}", err(&ran));
-        assert_eq!(out(&ran).contains("s3cr3t"), code == 0 && command.contains(".env"), "{command}");
+        assert_eq!(
+            out(&ran).contains("s3cr3t"),
+            code == 0 && command.contains(".env"),
+            "{command}"
+        );
     }
 }
 
