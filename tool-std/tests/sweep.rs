@@ -168,6 +168,10 @@ fn successful_calls(process: u32) -> BTreeMap<&'static str, Value> {
     calls
 }
 
+/// The tools that ask in every mode, because what they change counts in later sessions.
+const ASKING: [&str; 5] =
+    ["register_mcp_server", "skill_create", "skill_install", "skill_remove", "skill_update"];
+
 /// A pipeline over all tools, in a folder of its own.
 struct SweepHost {
     pipeline: Pipeline,
@@ -186,6 +190,7 @@ impl SweepHost {
         write_skill(&state.path().join("skills/kept-skill"), "kept-skill");
         let mut program_folders = ProgramFolders::default();
         program_folders.state = Some(state.path().to_owned());
+        let rules = ASKING.map(|tool| Rule::new(Action::Allow, tool, "*")).into_iter().chain(rules);
         let pipeline = Pipeline::new(all_tools()).mode(Mode::Bypass).rules(rules);
         let servers = ServerManager::for_pipeline(&pipeline);
         let notes = ServerCommand::new("sh", ["-c", SERVER]);
@@ -361,11 +366,14 @@ async fn every_tool_ends_when_its_call_is_cancelled() {
         let cancelling = async {
             while let Some(event) = events.recv().await {
                 if matches!(event.kind, EventKind::Started { .. }) {
-                    return token.cancel();
+                    token.cancel();
                 }
             }
         };
-        let (outcome, ()) = tokio::join!(host.call(call), cancelling);
+        let outcome = tokio::select! {
+            outcome = host.call(call) => outcome,
+            () = cancelling => panic!("{tool}: the pipeline is gone"),
+        };
         let end = kind(&outcome);
         assert!(matches!(end, None | Some(ErrorKind::Aborted)), "{tool}: {}", outcome.text());
     }

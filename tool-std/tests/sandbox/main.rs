@@ -211,7 +211,8 @@ fn a_repository_cannot_be_created() {
     fs::write(file.path(), lines.join("\n")).expect("it is written");
     let path = file.path().to_str().expect("it is text");
     let ran = run(root.path(), &["--sandbox=required", "--yes", "batch", path]);
-    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+    // The second command fails.
+    assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stdout));
     assert!(!root.path().join("planted").exists());
     assert!(!root.path().join(".git").exists(), "nothing stands in for it any more");
 }

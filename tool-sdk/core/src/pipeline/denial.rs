@@ -7,7 +7,7 @@ use super::invocation::Invocation;
 use super::session_policy::SessionPolicy;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{Action, Decision, DecisionSource, PolicyOverride, Rule};
+use crate::permission::{Action, Decision, DecisionSource, PolicyOverride, Rule, RuleScope};
 use crate::tool::{PreparedCall, Resource};
 
 /// Emits the denial and returns the error of a call that may not run.
@@ -80,7 +80,10 @@ fn allow_hint(
         general_rules(invocation, &decision.subjects),
     ];
     let lets_run = |rules: &Vec<String>| {
-        let parse = |rule: &String| Rule::parse(Action::Allow, rule).ok();
+        // As a rule of the command line, which comes after all others.
+        let parse = |rule: &String| {
+            Rule::parse(Action::Allow, rule).ok().map(|rule| rule.scope(RuleScope::Session))
+        };
         let parsed: Option<Vec<Rule>> = rules.iter().map(parse).collect();
         parsed.is_some_and(|rules| {
             !rules.iter().any(|rule| could_lift_denial(invocation, rule))
