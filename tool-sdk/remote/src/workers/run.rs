@@ -17,7 +17,7 @@ use crate::permit::PermitPurpose;
 use crate::protocol::{CANCEL, RUN, Refusal, RunBody, RunMessage, trace_headers, worker_subject};
 
 /// How many workers are asked to run a call that certainly did not run yet.
-const MAX_WORKERS: usize = 8;
+const MAX_WORKERS: usize = 64;
 
 /// How long a call without a time limit may run.
 const LONGEST: Duration = Duration::from_hours(24);
@@ -25,6 +25,8 @@ const LONGEST: Duration = Duration::from_hours(24);
 /// How an attempt to run a call ended.
 enum RunAttempt {
     Ended(Result<Output, ToolError>),
+    /// The call did not run, because the worker runs as many as it may.
+    Busy(String),
     /// The call did not run.
     NotRun(String),
     /// The worker was lost: the call may have run.
@@ -41,11 +43,12 @@ impl RemoteToolState {
     ) -> Result<Output, ToolError> {
         let mut may_have_run = false;
         for _ in 0..MAX_WORKERS {
-            let reason = match self.run_once(arguments, &prepared, cx).await {
+            let (reason, is_left) = match self.run_once(arguments, &prepared, cx).await {
                 RunAttempt::Ended(result) => {
                     return result.map(|output| output.metadata("worker", prepared.worker));
                 }
-                RunAttempt::NotRun(reason) => reason,
+                RunAttempt::Busy(reason) => (reason, false),
+                RunAttempt::NotRun(reason) => (reason, true),
                 RunAttempt::Lost(reason) => {
                     self.workers.look_now.notify_one();
                     if may_have_run || !self.is_repeatable() {
@@ -53,10 +56,11 @@ impl RemoteToolState {
                     }
                     may_have_run = true;
                     cx.progress(0, None, format!("{reason}; the call is made once more elsewhere"));
-                    reason
+                    (reason, true)
                 }
             };
-            let other = self.prepare_except(Some(&prepared.worker), arguments, cx).await;
+            let other =
+                self.prepare_except(is_left.then_some(&*prepared.worker), arguments, cx).await;
             let other = match other {
                 Ok(other) => other,
                 Err(error) if may_have_run => {
@@ -139,6 +143,10 @@ impl RemoteToolState {
                 RunBody::Refused(Refusal::Replayed) if expected == 0 => {
                     let why = Refusal::Replayed.reason();
                     return RunAttempt::Lost(format!("the worker `{worker}` {why}"));
+                }
+                RunBody::Refused(Refusal::Busy) if expected == 0 => {
+                    cancel.disarm();
+                    return RunAttempt::Busy("every worker is busy".to_owned());
                 }
                 RunBody::Refused(refusal) if expected == 0 => {
                     cancel.disarm();
