@@ -36,19 +36,19 @@ const HEADROOM: usize = 16 << 10;
 
 /// Writes and reads the messages of a namespace.
 #[derive(Clone)]
-pub(crate) struct Payloads {
+pub(crate) struct MessageCodec {
     pub(crate) client: Client,
     bucket: String,
     store: Arc<OnceCell<object_store::ObjectStore>>,
 }
 
-impl fmt::Debug for Payloads {
+impl fmt::Debug for MessageCodec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Payloads").field(&self.bucket).finish()
+        f.debug_tuple("MessageCodec").field(&self.bucket).finish()
     }
 }
 
-impl Payloads {
+impl MessageCodec {
     pub(crate) fn new(client: Client, namespace: &Namespace) -> Self {
         Self { client, bucket: format!("tools-{namespace}"), store: Arc::default() }
     }

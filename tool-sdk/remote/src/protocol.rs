@@ -103,7 +103,7 @@ pub(crate) struct CallRequest {
 /// Why a worker did not do what it was asked; the tool did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Refusal {
+pub(crate) enum WorkerRefusal {
     /// It runs as many calls as it may.
     Busy,
     /// It has no tool with this definition.
@@ -118,7 +118,7 @@ pub(crate) enum Refusal {
     Message,
 }
 
-impl Refusal {
+impl WorkerRefusal {
     /// Returns why, as the end of a sentence about the worker.
     pub(crate) fn reason(self) -> &'static str {
         match self {
@@ -143,7 +143,7 @@ pub(crate) enum PrepareAnswer {
     },
     /// The call cannot run.
     Failed(FailureRecord),
-    Refused(Refusal),
+    Refused(WorkerRefusal),
 }
 
 /// A message about a running call. The numbers of a call's messages are consecutive.
@@ -164,7 +164,7 @@ pub(crate) enum RunBody {
     Warned(String),
     /// The call has ended.
     Finished(Box<RunResult>),
-    Refused(Refusal),
+    Refused(WorkerRefusal),
 }
 
 /// How a call ended.

@@ -22,7 +22,7 @@ use tool_sdk_core::{
 use super::{EndpointKind, ToolOffer, WorkerState};
 use crate::permit::{Permit, PermitPurpose, now_ms};
 use crate::protocol::{
-    CallRequest, PrepareAnswer, Refusal, RunBody, RunMessage, arguments_digest, with_trace,
+    CallRequest, PrepareAnswer, RunBody, RunMessage, WorkerRefusal, arguments_digest, with_trace,
 };
 
 /// How many messages of a running call may wait to be sent; further progress is dropped.
@@ -57,24 +57,24 @@ impl WorkerState {
     }
 
     /// Describes a call.
-    async fn prepare(&self, request: &Request) -> Result<PrepareAnswer, Refusal> {
+    async fn prepare(&self, request: &Request) -> Result<PrepareAnswer, WorkerRefusal> {
         let received: CallRequest =
-            self.payloads.read(&request.message).await.map_err(|_| Refusal::Message)?;
+            self.payloads.read(&request.message).await.map_err(|_| WorkerRefusal::Message)?;
         let permit = self.check_permit(&received.permit, PermitPurpose::Prepare)?;
         if permit.binding != arguments_digest(&received.arguments) {
-            return Err(Refusal::Permit);
+            return Err(WorkerRefusal::Permit);
         }
         // A worker that could not run the call sends it elsewhere now.
         if self.slots.available_permits() == 0 {
-            return Err(Refusal::Busy);
+            return Err(WorkerRefusal::Busy);
         }
-        let _turn = self.preparing.try_acquire().map_err(|_| Refusal::Busy)?;
+        let _turn = self.preparing.try_acquire().map_err(|_| WorkerRefusal::Busy)?;
         let session = self.sessions.session_for(&permit);
         let session = with_trace(session, request.message.headers.as_ref());
         let call = call_of(&permit, received);
         let described =
             tokio::time::timeout(permit.remaining(), self.pipeline.describe(&session, call)).await;
-        Ok(match described.map_err(|_| Refusal::Expired)? {
+        Ok(match described.map_err(|_| WorkerRefusal::Expired)? {
             Ok(facts) => {
                 PrepareAnswer::Prepared { worker: self.id.clone(), facts: Box::new(facts) }
             }
@@ -93,13 +93,13 @@ impl WorkerState {
             }
         };
         let Ok(_slot) = self.slots.try_acquire() else {
-            self.count(Refusal::Busy);
-            let body = RunBody::Refused(Refusal::Busy);
+            self.count(WorkerRefusal::Busy);
+            let body = RunBody::Refused(WorkerRefusal::Busy);
             return self.respond(request, &RunMessage { seq: 0, body }).await;
         };
         let Some(cancel) = self.register_run(&permit) else {
-            self.count(Refusal::Replayed);
-            let body = RunBody::Refused(Refusal::Replayed);
+            self.count(WorkerRefusal::Replayed);
+            let body = RunBody::Refused(WorkerRefusal::Replayed);
             return self.respond(request, &RunMessage { seq: 0, body }).await;
         };
         let (seq, outcome) = self.run_permitted(request, &permit, received, &cancel).await;
@@ -195,45 +195,45 @@ impl WorkerState {
     }
 
     /// Checks a request to run a call.
-    async fn accept_run(&self, request: &Request) -> Result<(Permit, CallRequest), Refusal> {
+    async fn accept_run(&self, request: &Request) -> Result<(Permit, CallRequest), WorkerRefusal> {
         let received: CallRequest =
-            self.payloads.read(&request.message).await.map_err(|_| Refusal::Message)?;
+            self.payloads.read(&request.message).await.map_err(|_| WorkerRefusal::Message)?;
         let permit = self.check_permit(&received.permit, PermitPurpose::Run)?;
         if permit.worker != self.id {
-            return Err(Refusal::Permit);
+            return Err(WorkerRefusal::Permit);
         }
         Ok((permit, received))
     }
 
     /// Checks a request to drain the worker.
-    fn accept_drain(&self, request: &Request) -> Result<(), Refusal> {
-        let text = str::from_utf8(&request.message.payload).map_err(|_| Refusal::Message)?;
+    fn accept_drain(&self, request: &Request) -> Result<(), WorkerRefusal> {
+        let text = str::from_utf8(&request.message.payload).map_err(|_| WorkerRefusal::Message)?;
         let permit = self.verify(text, PermitPurpose::Drain)?;
         if permit.worker != self.id {
-            return Err(Refusal::Permit);
+            return Err(WorkerRefusal::Permit);
         }
         match self.nonces.use_once(&permit.nonce, expiry(&permit), now_ms()) {
             true => Ok(()),
-            false => Err(Refusal::Replayed),
+            false => Err(WorkerRefusal::Replayed),
         }
     }
 
     /// Checks a permit about a call, but for its nonce and the call.
-    fn check_permit(&self, text: &str, purpose: PermitPurpose) -> Result<Permit, Refusal> {
+    fn check_permit(&self, text: &str, purpose: PermitPurpose) -> Result<Permit, WorkerRefusal> {
         let permit = self.verify(text, purpose)?;
         match self.lock_offer().has_tool(&permit.tool, &permit.definition) {
             true => Ok(permit),
-            false => Err(Refusal::Definition),
+            false => Err(WorkerRefusal::Definition),
         }
     }
 
-    fn verify(&self, text: &str, purpose: PermitPurpose) -> Result<Permit, Refusal> {
-        let permit = self.config.verifier.verify(text).map_err(|_| Refusal::Permit)?;
+    fn verify(&self, text: &str, purpose: PermitPurpose) -> Result<Permit, WorkerRefusal> {
+        let permit = self.config.verifier.verify(text).map_err(|_| WorkerRefusal::Permit)?;
         if permit.purpose != purpose || permit.namespace != self.config.namespace.as_str() {
-            return Err(Refusal::Permit);
+            return Err(WorkerRefusal::Permit);
         }
         if permit.is_expired() {
-            return Err(Refusal::Expired);
+            return Err(WorkerRefusal::Expired);
         }
         Ok(permit)
     }
@@ -267,9 +267,9 @@ impl WorkerState {
         })
     }
 
-    fn count(&self, refusal: Refusal) {
+    fn count(&self, refusal: WorkerRefusal) {
         let counter = match refusal {
-            Refusal::Busy => &self.counters.busy,
+            WorkerRefusal::Busy => &self.counters.busy,
             _ => &self.counters.refused,
         };
         counter.fetch_add(1, Ordering::Relaxed);

@@ -30,7 +30,7 @@ use crate::connection::NatsConfig;
 use crate::error::RemoteError;
 use crate::namespace::Namespace;
 use crate::nonces::UsedNonces;
-use crate::payload::Payloads;
+use crate::payload::MessageCodec;
 use crate::permit::{PermitVerifier, random_id};
 use crate::protocol::{
     CANCEL, DRAIN, PREPARE, PROGRAM, RUN, TOOL_COUNT, WORKER, changed_subject, service_name,
@@ -126,7 +126,7 @@ struct WorkerState {
     config: WorkerConfig,
     pipeline: Pipeline,
     sessions: WorkerSessions,
-    payloads: Payloads,
+    payloads: MessageCodec,
     nonces: UsedNonces,
     slots: Semaphore,
     preparing: Semaphore,
@@ -179,7 +179,7 @@ impl Worker {
         Ok(Self(Arc::new(WorkerState {
             id,
             sessions: WorkerSessions::new(session),
-            payloads: Payloads::new(client, &config.namespace),
+            payloads: MessageCodec::new(client, &config.namespace),
             nonces: UsedNonces::default(),
             slots: Semaphore::new(config.max_calls),
             preparing: Semaphore::new(MAX_PREPARING),

@@ -25,9 +25,9 @@ use self::tool::RemoteTool;
 use crate::connection::NatsConfig;
 use crate::error::RemoteError;
 use crate::namespace::Namespace;
-use crate::payload::Payloads;
+use crate::payload::MessageCodec;
 use crate::permit::{Permit, PermitPurpose, PermitSigner};
-use crate::protocol::{DRAIN, Refusal, worker_subject};
+use crate::protocol::{DRAIN, WorkerRefusal, worker_subject};
 
 /// How long a permit to drain a worker is valid, and the answer may take.
 const DRAIN_ANSWER: Duration = Duration::from_secs(5);
@@ -142,7 +142,7 @@ type PublishedTool = (RemoteTool, Arc<dyn Tool>);
 /// What the tools and tasks of a namespace share.
 struct WorkersState {
     config: WorkersConfig,
-    payloads: Payloads,
+    payloads: MessageCodec,
     toolset: Mutex<Weak<Toolset>>,
     known: Mutex<KnownWorkers>,
     /// Held while workers are asked, so that an old answer never replaces a newer one.
@@ -213,7 +213,7 @@ impl Workers {
     pub async fn connect(server: &NatsConfig, config: WorkersConfig) -> Result<Self, RemoteError> {
         let client = server.connect(&format!("host of {}", config.namespace)).await?;
         let state = Arc::new(WorkersState {
-            payloads: Payloads::new(client, &config.namespace),
+            payloads: MessageCodec::new(client, &config.namespace),
             config,
             toolset: Mutex::default(),
             known: Mutex::default(),
@@ -297,7 +297,7 @@ impl Workers {
             .await
             .map_err(RemoteError::request)?
             .map_err(RemoteError::request)?;
-        let accepted: Result<(), Refusal> = state.payloads.read(&answer).await?;
+        let accepted: Result<(), WorkerRefusal> = state.payloads.read(&answer).await?;
         accepted.map_err(|refusal| {
             RemoteError::Request(format!("the worker `{worker}` {}", refusal.reason()))
         })

@@ -13,8 +13,8 @@ use super::tool::{CheckedArguments, RemoteToolState};
 use crate::error::RemoteError;
 use crate::permit::{Permit, PermitPurpose, random_id};
 use crate::protocol::{
-    CallRequest, PREPARE, PrepareAnswer, Refusal, arguments_digest, tool_subject, trace_headers,
-    worker_subject,
+    CallRequest, PREPARE, PrepareAnswer, WorkerRefusal, arguments_digest, tool_subject,
+    trace_headers, worker_subject,
 };
 
 /// The pause before busy workers are asked again.
@@ -34,7 +34,7 @@ pub(super) struct PreparedElsewhere {
 enum NotPrepared {
     /// The call cannot run anywhere.
     Failed(ToolError),
-    Refused(Refusal),
+    Refused(WorkerRefusal),
     /// No worker listens.
     Unknown,
     /// The worker did not answer in time.
@@ -104,7 +104,7 @@ impl RemoteToolState {
     fn note_failure(&self, not_prepared: NotPrepared) -> Result<String, ToolError> {
         match not_prepared {
             NotPrepared::Failed(error) => Err(error),
-            NotPrepared::Refused(Refusal::Busy) => Ok("every worker is busy".to_owned()),
+            NotPrepared::Refused(WorkerRefusal::Busy) => Ok("every worker is busy".to_owned()),
             NotPrepared::Refused(refusal) => {
                 self.workers.look_now.notify_one();
                 Ok(format!("a worker {}", refusal.reason()))

@@ -14,7 +14,9 @@ use tool_sdk_core::{Context, Output, RiskClass, Signal, ToolError};
 use super::prepare::PreparedElsewhere;
 use super::tool::{CheckedArguments, RemoteToolState};
 use crate::permit::PermitPurpose;
-use crate::protocol::{CANCEL, RUN, Refusal, RunBody, RunMessage, trace_headers, worker_subject};
+use crate::protocol::{
+    CANCEL, RUN, RunBody, RunMessage, WorkerRefusal, trace_headers, worker_subject,
+};
 
 /// How many workers are asked to run a call that certainly did not run yet.
 const MAX_WORKERS: usize = 64;
@@ -140,11 +142,11 @@ impl RemoteToolState {
                 }
             };
             match body {
-                RunBody::Refused(Refusal::Replayed) if expected == 0 => {
-                    let why = Refusal::Replayed.reason();
+                RunBody::Refused(WorkerRefusal::Replayed) if expected == 0 => {
+                    let why = WorkerRefusal::Replayed.reason();
                     return RunAttempt::Lost(format!("the worker `{worker}` {why}"));
                 }
-                RunBody::Refused(Refusal::Busy) if expected == 0 => {
+                RunBody::Refused(WorkerRefusal::Busy) if expected == 0 => {
                     cancel.disarm();
                     return RunAttempt::Busy("every worker is busy".to_owned());
                 }
