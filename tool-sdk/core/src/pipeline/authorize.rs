@@ -124,11 +124,16 @@ impl Invocation<'_> {
     ///
     /// Fails when the call is denied, regardless of an approval.
     pub(super) async fn describe(mut self) -> Result<CallFacts, ToolError> {
+        let described = self.collect_facts().await;
+        self.mask_facts(described)
+    }
+
+    async fn collect_facts(&mut self) -> Result<CallFacts, ToolError> {
         let call = self.prepare_for_check().await?;
         let context = self.context();
-        let (decision, touched) = decide_with_resources(&self, &call, &context);
+        let (decision, touched) = decide_with_resources(self, &call, &context);
         if decision.action == Action::Deny {
-            return Err(denied_error(&self, &*call.prepared, &call.overrides, decision));
+            return Err(denied_error(self, &*call.prepared, &call.overrides, decision));
         }
         let prepared = &*call.prepared;
         let fingerprint = self.fingerprint_of(prepared, &touched, &context);

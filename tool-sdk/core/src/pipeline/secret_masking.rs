@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use super::call_facts::CallFacts;
 use super::inner::PipelineInner;
 use super::invocation::Invocation;
 use crate::content::Output;
@@ -44,6 +45,32 @@ impl Invocation<'_> {
                 Err(error) => error.mask_texts(&redactor),
             }
         }
+    }
+}
+
+impl Invocation<'_> {
+    /// Masks the secrets in what another program is told about the call, which cannot mask them.
+    pub(super) fn mask_facts(
+        &self,
+        described: Result<CallFacts, ToolError>,
+    ) -> Result<CallFacts, ToolError> {
+        let Some(redactor) = self.session.secret_redactor() else { return described };
+        let mut facts = described.map_err(|mut error| {
+            error.mask_texts(&redactor);
+            error
+        })?;
+        if let Some(summary) = &mut facts.summary {
+            redactor.mask_learned(summary);
+        }
+        match &mut facts.preview {
+            Ok(Some(preview)) => redactor.mask_learned_in_value(preview),
+            Ok(None) => {}
+            Err(failure) => {
+                redactor.mask_learned(&mut failure.message);
+                failure.hint.iter_mut().for_each(|hint| redactor.mask_learned(hint));
+            }
+        }
+        Ok(facts)
     }
 }
 
