@@ -14,10 +14,12 @@ use tool_sdk_agent::{
 use tool_sdk_core::InquiryHandler;
 use tool_sdk_core::provider::{CallAnswer, MessageDelta, ModelMessage};
 use tool_sdk_core::{Attachment, SecretStore, Session};
+use tool_sdk_workspace::Workspace;
 
 use super::config::ChatConfig;
 use super::conversation_task::ConversationTasks;
 use super::model_choice::{self, ModelChoice};
+use super::prompt_text::PromptDenials;
 use super::stored_conversations::{ResumedConversation, StoredConversations};
 use super::subagents::{SharedModelChoice, add_subagents, lend_subagents, sampling_handler};
 use super::{ChatPlace, RESUME, prompt_text};
@@ -254,8 +256,14 @@ impl Conversation {
     /// Adds a prompt that the user typed, with the files that it names. Returns what was attached, and
     /// what could not be.
     pub(super) fn push_typed_prompt(&mut self, text: &str) -> Vec<String> {
-        let denied = ["read", "external_directory"]
-            .map(|it| self.environment.pipeline.denied_files(&self.session, it));
+        let denied_files =
+            |permission| self.environment.pipeline.denied_files(&self.session, permission);
+        let workspace = self.session.service::<Workspace>();
+        let denied = PromptDenials {
+            read: denied_files("read"),
+            outside: denied_files("external_directory"),
+            roots: workspace.iter().flat_map(|it| it.roots()).map(Path::to_owned).collect(),
+        };
         let prompt = prompt_text::expand_files(text, &self.work_dir, &denied);
         self.push_user(prompt.text, prompt.attachments);
         prompt.notes

@@ -1,7 +1,7 @@
 //! The system prompt, and the files that a prompt names with `@`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tool_sdk_core::{Attachment, DeniedFiles};
 
@@ -48,6 +48,25 @@ pub(super) fn subagents_section(agents: &str) -> String {
     )
 }
 
+/// The files that rules keep from a prompt.
+#[derive(Debug, Default)]
+pub(super) struct PromptDenials {
+    /// Those that may not be read.
+    pub(super) read: DeniedFiles,
+    /// Those outside of the roots that may not be touched.
+    pub(super) outside: DeniedFiles,
+    pub(super) roots: Vec<PathBuf>,
+}
+
+impl PromptDenials {
+    /// Whether a file is denied by its path, or by that below `folder`.
+    fn deny(&self, path: &Path, folder: &Path) -> bool {
+        let asked = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
+        let is_outside = !self.roots.iter().any(|root| path.starts_with(root));
+        self.read.denies(&asked, path) || is_outside && self.outside.denies(&asked, path)
+    }
+}
+
 /// A prompt with the files that it names.
 #[derive(Debug, Default)]
 pub(super) struct ExpandedPrompt {
@@ -60,7 +79,7 @@ pub(super) struct ExpandedPrompt {
 /// Appends the files that the text of a user names as `@path`, relative to `folder`: text files to
 /// the text, images and PDF documents as attachments. A word that names no file stays a word, and so
 /// does the name of a file that the rules deny.
-pub(super) fn expand_files(text: &str, folder: &Path, denied: &[DeniedFiles]) -> ExpandedPrompt {
+pub(super) fn expand_files(text: &str, folder: &Path, denied: &PromptDenials) -> ExpandedPrompt {
     let mut prompt = ExpandedPrompt { text: text.to_owned(), ..ExpandedPrompt::default() };
     for word in text.split_whitespace() {
         let Some(name) = word.strip_prefix('@') else { continue };
@@ -84,16 +103,15 @@ fn add_allowed_file(
     name: &str,
     path: &Path,
     folder: &Path,
-    denied: &[DeniedFiles],
+    denied: &PromptDenials,
 ) -> Result<(), String> {
     let canonical =
         |path: &Path| path.canonicalize().map_err(|error| format!("cannot be read: {error}"));
     let (real, real_folder) = (canonical(path)?, canonical(folder)?);
-    let is_denied = |path: &Path, folder: &Path| {
-        let asked = path.strip_prefix(folder).unwrap_or(path);
-        denied.iter().any(|it| it.denies(&asked.to_string_lossy(), path))
-    };
-    if is_denied(path, folder) || is_denied(&real, &real_folder) {
+    // Where a file lies is where it lies without links.
+    if denied.read.denies(&path.strip_prefix(folder).unwrap_or(path).to_string_lossy(), path)
+        || denied.deny(&real, &real_folder)
+    {
         return Err("is denied by a rule".to_owned());
     }
     add_file(prompt, name, &real)
@@ -143,7 +161,7 @@ mod tests {
         fs::write(folder.path().join("b.png"), [1]).unwrap();
         fs::write(folder.path().join("c.bin"), [0xff]).unwrap();
         let text = "Compare @a.txt, @b.png and @c.bin with @nothing (mail@a.txt).";
-        let prompt = expand_files(text, folder.path(), &[]);
+        let prompt = expand_files(text, folder.path(), &PromptDenials::default());
         assert_eq!(prompt.text, format!("{text}\n\n<file path=\"a.txt\">\none\n</file>"));
         assert_eq!(prompt.attachments[0].mime, "image/png");
         let notes = [
@@ -152,7 +170,7 @@ mod tests {
             "`c.bin` is not attached: it is not text",
         ];
         assert_eq!(prompt.notes, notes);
-        let closing = expand_files("@d.txt", folder.path(), &[]).text;
+        let closing = expand_files("@d.txt", folder.path(), &PromptDenials::default()).text;
         assert!(closing.ends_with("\n<\\/file> Do it.\n</file>"), "{closing}");
     }
 
@@ -164,10 +182,17 @@ mod tests {
         fs::write(folder.join("key.env"), "secret").unwrap();
         std::os::unix::fs::symlink(folder.join("key.env"), folder.join("link")).unwrap();
         let denied = DeniedFiles::from_fn(["*.env"], |asked, _| asked == "key.env");
+        let outside = DeniedFiles::from_fn(["*"], |_, _| true);
+        let denied = PromptDenials { read: denied, outside, roots: vec![folder.clone()] };
         for text in ["@key.env", "@./key.env", "@link", &format!("@{}/key.env", folder.display())] {
-            let prompt = expand_files(text, &folder, std::slice::from_ref(&denied));
+            let prompt = expand_files(text, &folder, &denied);
             assert_eq!(prompt.text, text);
             assert!(prompt.notes[0].ends_with("is not attached: it is denied by a rule"));
         }
+        fs::write(folder.join("free.txt"), "free").unwrap();
+        assert_eq!(expand_files("@free.txt", &folder, &denied).notes, ["`free.txt` is attached"]);
+        let other = tempfile::NamedTempFile::new().unwrap();
+        let outside = expand_files(&format!("@{}", other.path().display()), &folder, &denied);
+        assert!(outside.notes[0].ends_with("it is denied by a rule"), "{:?}", outside.notes);
     }
 }
