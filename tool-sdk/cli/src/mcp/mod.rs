@@ -336,7 +336,7 @@ impl ConfiguredServers {
     }
 
     /// Returns the remote workers.
-    #[cfg(feature = "remote")]
+    #[cfg(all(feature = "remote", feature = "http"))]
     pub(super) fn workers(&self) -> &Arc<ConfiguredWorkers> {
         &self.workers
     }
