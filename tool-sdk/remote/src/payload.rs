@@ -112,7 +112,14 @@ impl MessageCodec {
             ));
         }
         let mut bytes = Vec::new();
+        // The sender wrote the size above.
+        let mut object = (&mut object).take(MAX_BYTES as u64 + 1);
         object.read_to_end(&mut bytes).await.map_err(RemoteError::request)?;
+        if bytes.len() > MAX_BYTES {
+            return Err(RemoteError::Request(
+                "the message in the object store is too large".into(),
+            ));
+        }
         // One that stays expires.
         let _ = store.delete(name).await;
         if sha256_hex(&bytes) != digest {

@@ -249,7 +249,22 @@ impl PermitVerifier {
     }
 }
 
+/// Whether the text looks like an nkey: a seed or a public key in Base32, of any kind.
+fn looks_like_nkey(key: &str) -> bool {
+    let is_base32 = |byte: u8| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte);
+    (56..=58).contains(&key.len()) && key.bytes().all(is_base32)
+}
+
+/// Reads a shared secret. A public key of another kind, or with a typing error, is none: it is no
+/// secret.
 fn read_secret(key: &str) -> Result<Vec<u8>, RemoteError> {
+    if looks_like_nkey(key) {
+        return Err(RemoteError::Config(
+            "the permit key looks like an nkey, but is not that of a user: a host needs the seed \
+             (SU…), a worker the public key (U…)"
+                .into(),
+        ));
+    }
     if key.len() < MIN_SECRET {
         return Err(RemoteError::Config(format!(
             "the permit key must be an nkey, or a secret of at least {MIN_SECRET} bytes, such as \
@@ -289,6 +304,18 @@ mod tests {
         for (signer, verifier) in key_pairs() {
             let permit = permit();
             assert_eq!(verifier.verify(&signer.sign(&permit).unwrap()), Ok(permit));
+        }
+    }
+
+    // Everyone may know a public key, so it is no shared secret.
+    #[test]
+    fn a_key_of_another_kind_is_no_secret() {
+        let account = KeyPair::new_account();
+        let mut mistyped = KeyPair::new_user().public_key();
+        mistyped.replace_range(10..12, "AA");
+        for key in [account.public_key(), account.seed().unwrap(), mistyped] {
+            assert!(PermitSigner::from_key(&key).is_err(), "{key}");
+            assert!(PermitVerifier::from_key(&key).is_err(), "{key}");
         }
     }
 

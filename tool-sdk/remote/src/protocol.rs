@@ -72,7 +72,7 @@ pub(crate) fn arguments_digest(arguments: &str) -> String {
 }
 
 /// Returns the headers of a call of this context.
-pub(crate) fn trace_headers(cx: &Context) -> HeaderMap {
+fn trace_headers(cx: &Context) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(trace) = cx.session().metadata().get(TRACE).and_then(|it| it.as_str())
         && !trace.contains(['\r', '\n'])
@@ -90,11 +90,24 @@ pub(crate) fn with_trace(session: Session, headers: Option<&HeaderMap>) -> Sessi
     }
 }
 
-/// A request to prepare or to run a call.
+/// The header with the signed permit, which the worker checks before it reads the message.
+const PERMIT: &str = "Tool-Permit";
+
+/// Returns the headers of a request: its permit, and the trace of its call.
+pub(crate) fn request_headers(permit: &str, cx: &Context) -> HeaderMap {
+    let mut headers = trace_headers(cx);
+    headers.insert(PERMIT, permit);
+    headers
+}
+
+/// Returns the permit of a request.
+pub(crate) fn permit_header(headers: Option<&HeaderMap>) -> Option<&str> {
+    Some(headers?.get(PERMIT)?.as_str())
+}
+
+/// A request to prepare or to run a call. Its permit, which names the call, is in a header.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CallRequest {
-    /// The signed permit, which names the call.
-    pub(crate) permit: String,
     /// The arguments as JSON.
     pub(crate) arguments: String,
     pub(crate) lenient: Leniency,

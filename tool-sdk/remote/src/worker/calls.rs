@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use async_nats::header::HeaderMap;
 use async_nats::service::Request;
+use bytes::Bytes;
 use futures_util::future::{BoxFuture, ready};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::internal::SessionListener;
 use tool_sdk_core::{
@@ -19,10 +21,12 @@ use tool_sdk_core::{
     ToolError, ToolName,
 };
 
-use super::{EndpointKind, ToolOffer, WorkerState};
+use super::{EndpointKind, RunTable, ToolOffer, WorkerState};
+use crate::error::RemoteError;
 use crate::permit::{Permit, PermitPurpose, now_ms};
 use crate::protocol::{
-    CallRequest, PrepareAnswer, RunBody, RunMessage, WorkerRefusal, arguments_digest, with_trace,
+    CallRequest, PrepareAnswer, RunBody, RunMessage, WorkerRefusal, arguments_digest,
+    permit_header, with_trace,
 };
 
 /// How many messages of a running call may wait to be sent; further progress is dropped.
@@ -31,8 +35,8 @@ const MAX_WAITING: usize = 1024;
 /// How much longer than its deadline a call may run: the host ends it at the deadline.
 const DEADLINE_GRACE: Duration = Duration::from_millis(500);
 
-/// How long the nonce of a cancelled permit is remembered.
-const CANCELLED_NONCE: Duration = Duration::from_mins(10);
+/// How long a message may wait to be sent, while the connection to the server is lost.
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl WorkerState {
     /// Answers one request.
@@ -58,9 +62,8 @@ impl WorkerState {
 
     /// Describes a call.
     async fn prepare(&self, request: &Request) -> Result<PrepareAnswer, WorkerRefusal> {
-        let received: CallRequest =
-            self.payloads.read(&request.message).await.map_err(|_| WorkerRefusal::Message)?;
-        let permit = self.check_permit(&received.permit, PermitPurpose::Prepare)?;
+        let permit = self.check_permit(request, PermitPurpose::Prepare)?;
+        let received = self.read_request(request).await?;
         if permit.binding != arguments_digest(&received.arguments) {
             return Err(WorkerRefusal::Permit);
         }
@@ -72,8 +75,7 @@ impl WorkerState {
         let session = self.sessions.session_for(&permit);
         let session = with_trace(session, request.message.headers.as_ref());
         let call = call_of(&permit, received);
-        let described =
-            tokio::time::timeout(permit.remaining(), self.pipeline.describe(&session, call)).await;
+        let described = timeout(permit.remaining(), self.pipeline.describe(&session, call)).await;
         Ok(match described.map_err(|_| WorkerRefusal::Expired)? {
             Ok(facts) => {
                 PrepareAnswer::Prepared { worker: self.id.clone(), facts: Box::new(facts) }
@@ -84,54 +86,98 @@ impl WorkerState {
 
     /// Runs a call and reports on it until it has ended.
     async fn run(&self, request: &Request) {
-        let (permit, received) = match self.accept_run(request).await {
-            Ok(accepted) => accepted,
+        let mut seq = 0;
+        let body = match self.run_accepted(request, &mut seq).await {
+            Ok(outcome) => {
+                if outcome.result.is_err() {
+                    self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                }
+                RunBody::Finished(Box::new(outcome.result.into()))
+            }
             Err(refusal) => {
                 self.count(refusal);
-                let body = RunBody::Refused(refusal);
-                return self.respond(request, &RunMessage { seq: 0, body }).await;
+                RunBody::Refused(refusal)
             }
         };
-        let Ok(_slot) = self.slots.try_acquire() else {
-            self.count(WorkerRefusal::Busy);
-            let body = RunBody::Refused(WorkerRefusal::Busy);
-            return self.respond(request, &RunMessage { seq: 0, body }).await;
-        };
-        let Some(cancel) = self.register_run(&permit) else {
-            self.count(WorkerRefusal::Replayed);
-            let body = RunBody::Refused(WorkerRefusal::Replayed);
-            return self.respond(request, &RunMessage { seq: 0, body }).await;
-        };
-        let (seq, outcome) = self.run_permitted(request, &permit, received, &cancel).await;
-        self.lock_running().remove(&permit.nonce);
-        if outcome.result.is_err() {
-            self.counters.failed.fetch_add(1, Ordering::Relaxed);
+        // A large result takes a while to reach the object store. What is numbered while it is on its
+        // way comes before it.
+        let message = RunMessage { seq: u64::MAX, body };
+        let encoding = self.encode_answer(&message);
+        if let Ok((headers, bytes)) = self.while_alive(request, &mut seq, encoding).await {
+            self.send_answer(request, headers, bytes).await;
         }
-        let body = RunBody::Finished(Box::new(outcome.result.into()));
-        self.respond(request, &RunMessage { seq, body }).await;
     }
 
-    /// Uses the nonce of a permit; returns how the call is cancelled. `None` when the nonce was used,
+    /// Runs a call that the host may run.
+    async fn run_accepted(
+        &self,
+        request: &Request,
+        seq: &mut u64,
+    ) -> Result<Outcome, WorkerRefusal> {
+        let permit = self.check_permit(request, PermitPurpose::Run)?;
+        if permit.worker != self.id {
+            return Err(WorkerRefusal::Permit);
+        }
+        let _slot = self.slots.try_acquire().map_err(|_| WorkerRefusal::Busy)?;
+        let cancel = self.register_run(&permit)?;
+        let reading = self.read_request(request);
+        let outcome = match self.while_alive(request, seq, reading).await {
+            Ok(received) => Ok(self.run_permitted(request, &permit, received, &cancel, seq).await),
+            Err(refusal) => Err(refusal),
+        };
+        self.lock_running().calls.remove(&permit.nonce);
+        outcome
+    }
+
+    /// Uses the nonce of a permit; returns how the call is cancelled. Fails when the nonce was used,
     /// also by a cancellation that came first.
-    fn register_run(&self, permit: &Permit) -> Option<CancellationToken> {
+    fn register_run(&self, permit: &Permit) -> Result<CancellationToken, WorkerRefusal> {
         let mut running = self.lock_running();
-        if !self.nonces.use_once(&permit.nonce, expiry(permit), now_ms()) {
-            return None;
+        if running.cancelled.contains(&permit.nonce) {
+            return Err(WorkerRefusal::Replayed);
         }
+        self.nonces.use_once(&permit.nonce, expiry(permit), now_ms())?;
         let cancel = CancellationToken::new();
-        running.insert(permit.nonce.clone(), cancel.clone());
-        Some(cancel)
+        running.calls.insert(permit.nonce.clone(), cancel.clone());
+        Ok(cancel)
     }
 
-    /// Runs the call of a permit in the worker's pipeline, whose rules still count. Returns the
-    /// number of the next message.
+    /// Reads the message of a request whose permit was checked; a few at a time, because a message in
+    /// the object store can be large.
+    async fn read_request(&self, request: &Request) -> Result<CallRequest, WorkerRefusal> {
+        let _turn = self.reading.acquire().await.map_err(|_| WorkerRefusal::Busy)?;
+        self.payloads.read(&request.message).await.map_err(|_| WorkerRefusal::Message)
+    }
+
+    /// Waits for `work`, and tells the host meanwhile that the worker is alive.
+    async fn while_alive<T>(
+        &self,
+        request: &Request,
+        seq: &mut u64,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut work = std::pin::pin!(work);
+        let mut beats = tokio::time::interval(self.config.heartbeat);
+        // The first beat is at once, and nothing has taken a while yet.
+        beats.reset();
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                _ = beats.tick() => self.report(request, seq, RunBody::Alive).await,
+            }
+        }
+    }
+
+    /// Runs the call of a permit in the worker's pipeline, whose rules still count.
     async fn run_permitted(
         &self,
         request: &Request,
         permit: &Permit,
         received: CallRequest,
         cancel: &CancellationToken,
-    ) -> (u64, Outcome) {
+        seq: &mut u64,
+    ) -> Outcome {
         let (sender, mut signals) = mpsc::channel(MAX_WAITING);
         let session = self.sessions.session_for(permit);
         let session = with_trace(session, request.message.headers.as_ref())
@@ -143,16 +189,15 @@ impl WorkerState {
         let mut beats = tokio::time::interval(self.config.heartbeat);
         let limit = permit.remaining() + DEADLINE_GRACE;
         let mut expired = std::pin::pin!(tokio::time::sleep(limit));
-        let mut seq = 0;
         loop {
             let body = tokio::select! {
                 biased;
                 Some(body) = signals.recv() => body,
                 outcome = &mut running => {
                     while let Ok(body) = signals.try_recv() {
-                        self.report(request, &mut seq, body).await;
+                        self.report(request, seq, body).await;
                     }
-                    return (seq, outcome);
+                    return outcome;
                 }
                 _ = beats.tick() => RunBody::Alive,
                 () = &mut expired, if !cancel.is_cancelled() => {
@@ -160,7 +205,7 @@ impl WorkerState {
                     continue;
                 }
             };
-            self.report(request, &mut seq, body).await;
+            self.report(request, seq, body).await;
         }
     }
 
@@ -171,14 +216,29 @@ impl WorkerState {
         *seq += 1;
         // What cannot be sent is missed by the host, which sees the gap in the numbers.
         if let Ok((headers, bytes)) = self.payloads.encode(HeaderMap::new(), &message).await {
-            let client = &self.payloads.client;
-            let _ = client.publish_with_headers(reply, headers, bytes).await;
+            let sending = self.payloads.client.publish_with_headers(reply, headers, bytes);
+            let _ = timeout(SEND_TIMEOUT, sending).await;
         }
     }
 
     /// Answers a request for the last time.
     async fn respond(&self, request: &Request, answer: &impl Serialize) {
-        let encoded = match self.payloads.encode(HeaderMap::new(), answer).await {
+        if let Ok((headers, bytes)) = self.encode_answer(answer).await {
+            self.send_answer(request, headers, bytes).await;
+        }
+    }
+
+    async fn send_answer(&self, request: &Request, headers: HeaderMap, bytes: Bytes) {
+        // The host that asked is gone, or hears from its deadline.
+        let _ = timeout(SEND_TIMEOUT, request.respond_with_headers(Ok(bytes), headers)).await;
+    }
+
+    /// Encodes an answer, or the error of one that cannot be sent.
+    async fn encode_answer(
+        &self,
+        answer: &impl Serialize,
+    ) -> Result<(HeaderMap, Bytes), RemoteError> {
+        match self.payloads.encode(HeaderMap::new(), answer).await {
             Ok(encoded) => Ok(encoded),
             Err(error) => {
                 let error = ToolError::failed(format_args!("the answer cannot be sent: {error}"))
@@ -187,22 +247,7 @@ impl WorkerState {
                 let message = RunMessage { seq: u64::MAX, body };
                 self.payloads.encode(HeaderMap::new(), &message).await
             }
-        };
-        if let Ok((headers, bytes)) = encoded {
-            // The host that asked is gone, or hears from its deadline.
-            let _ = request.respond_with_headers(Ok(bytes), headers).await;
         }
-    }
-
-    /// Checks a request to run a call.
-    async fn accept_run(&self, request: &Request) -> Result<(Permit, CallRequest), WorkerRefusal> {
-        let received: CallRequest =
-            self.payloads.read(&request.message).await.map_err(|_| WorkerRefusal::Message)?;
-        let permit = self.check_permit(&received.permit, PermitPurpose::Run)?;
-        if permit.worker != self.id {
-            return Err(WorkerRefusal::Permit);
-        }
-        Ok((permit, received))
     }
 
     /// Checks a request to drain the worker.
@@ -212,14 +257,16 @@ impl WorkerState {
         if permit.worker != self.id {
             return Err(WorkerRefusal::Permit);
         }
-        match self.nonces.use_once(&permit.nonce, expiry(&permit), now_ms()) {
-            true => Ok(()),
-            false => Err(WorkerRefusal::Replayed),
-        }
+        self.nonces.use_once(&permit.nonce, expiry(&permit), now_ms())
     }
 
-    /// Checks a permit about a call, but for its nonce and the call.
-    fn check_permit(&self, text: &str, purpose: PermitPurpose) -> Result<Permit, WorkerRefusal> {
+    /// Checks the permit of a request about a call, but for its nonce and the call.
+    fn check_permit(
+        &self,
+        request: &Request,
+        purpose: PermitPurpose,
+    ) -> Result<Permit, WorkerRefusal> {
+        let text = permit_header(request.message.headers.as_ref()).ok_or(WorkerRefusal::Permit)?;
         let permit = self.verify(text, purpose)?;
         match self.lock_offer().has_tool(&permit.tool, &permit.definition) {
             true => Ok(permit),
@@ -241,18 +288,16 @@ impl WorkerState {
     /// Cancels the call whose nonce ends the subject, and refuses its permit from now on.
     pub(super) fn cancel_call(&self, subject: &str) {
         let nonce = subject.rsplit('.').next().unwrap_or_default();
-        match self.lock_running().get(nonce) {
+        let mut running = self.lock_running();
+        match running.calls.get(nonce) {
             Some(cancel) => cancel.cancel(),
-            None => {
-                let kept = u64::try_from(CANCELLED_NONCE.as_millis()).unwrap_or(u64::MAX);
-                self.nonces.use_once(nonce, now_ms().saturating_add(kept), now_ms());
-            }
+            None => running.cancelled.insert(nonce),
         }
     }
 
     /// Cancels every running call.
     pub(super) fn cancel_all(&self) {
-        self.lock_running().values().for_each(CancellationToken::cancel);
+        self.lock_running().calls.values().for_each(CancellationToken::cancel);
     }
 
     /// Returns the load of the worker, for its statistics.
@@ -280,7 +325,7 @@ impl WorkerState {
         self.offer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_running(&self) -> MutexGuard<'_, std::collections::HashMap<String, CancellationToken>> {
+    fn lock_running(&self) -> MutexGuard<'_, RunTable> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

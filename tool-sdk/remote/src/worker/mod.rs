@@ -20,16 +20,18 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, SelectAll};
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tool_sdk_core::{Pipeline, Session};
 
+use self::calls::SEND_TIMEOUT;
 use self::offer::ToolOffer;
 use self::sessions::WorkerSessions;
 use crate::connection::NatsConfig;
 use crate::error::RemoteError;
 use crate::namespace::Namespace;
-use crate::nonces::UsedNonces;
+use crate::nonces::{CancelledNonces, UsedNonces};
 use crate::payload::MessageCodec;
 use crate::permit::{PermitVerifier, random_id};
 use crate::protocol::{
@@ -39,6 +41,9 @@ use crate::protocol::{
 
 /// How many calls a worker prepares at the same time.
 const MAX_PREPARING: usize = 64;
+
+/// How many messages are read at a time.
+const MAX_READING: usize = 4;
 
 /// How long it may take until the server sends no more requests to a worker that ends.
 const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -132,11 +137,19 @@ struct WorkerState {
     preparing: Semaphore,
     /// The tools that are offered now.
     offer: Mutex<Arc<ToolOffer>>,
-    /// How running calls are cancelled, by the nonces of their permits.
-    running: Mutex<HashMap<String, CancellationToken>>,
+    running: Mutex<RunTable>,
+    reading: Semaphore,
     tasks: TaskTracker,
     drain: CancellationToken,
     counters: WorkerCounters,
+}
+
+/// The calls that run, and those that were cancelled before they came.
+#[derive(Debug, Default)]
+struct RunTable {
+    /// How running calls are cancelled, by the nonces of their permits.
+    calls: HashMap<String, CancellationToken>,
+    cancelled: CancelledNonces,
 }
 
 /// What a worker has done.
@@ -185,6 +198,7 @@ impl Worker {
             preparing: Semaphore::new(MAX_PREPARING),
             offer: Mutex::default(),
             running: Mutex::default(),
+            reading: Semaphore::new(MAX_READING),
             tasks: TaskTracker::new(),
             drain: CancellationToken::new(),
             counters: WorkerCounters::default(),
@@ -222,23 +236,31 @@ impl Worker {
                 Ok(()) = changes.changed() => {
                     if !state.has_current_offer() {
                         // The new service is there before the old one goes.
-                        let (renewed, received) = state.offer_tools().await?;
-                        let _ = std::mem::replace(&mut service, renewed).stop().await;
-                        requests.extend(received);
+                        match state.offer_tools().await {
+                            Ok((renewed, received)) => {
+                                let old = std::mem::replace(&mut service, renewed);
+                                let _ = timeout(UNSUBSCRIBE_TIMEOUT, old.stop()).await;
+                                requests.extend(received);
+                            }
+                            // The next change tries again; calls go on with the tools as they were.
+                            Err(error) => {
+                                tracing::warn!(%error, "the changed tools cannot be offered");
+                            }
+                        }
                     }
                 }
                 else => break,
             }
         }
         // From here on no host finds the worker, and calls that were prepared go elsewhere.
-        let _ = service.stop().await;
+        let _ = timeout(UNSUBSCRIBE_TIMEOUT, service.stop()).await;
         // What was received meanwhile is still answered: a request that is dropped would be a lost call.
         let received = async {
             while let Some((kind, request)) = requests.next().await {
                 state.tasks.spawn(Arc::clone(state).handle(kind, request));
             }
         };
-        let _ = tokio::time::timeout(UNSUBSCRIBE_TIMEOUT, received).await;
+        let _ = timeout(UNSUBSCRIBE_TIMEOUT, received).await;
         drop(requests);
         state.announce(Bytes::from(state.id.clone())).await;
         state.tasks.close();
@@ -251,11 +273,13 @@ impl Worker {
                 }
             }
         };
-        if tokio::time::timeout(state.config.drain_timeout, ended).await.is_err() {
+        if timeout(state.config.drain_timeout, ended).await.is_err() {
             state.cancel_all();
             state.tasks.wait().await;
         }
-        client.flush().await.map_err(RemoteError::request)
+        // Without a server it would wait until there is one.
+        let _ = timeout(SEND_TIMEOUT, client.flush()).await;
+        Ok(())
     }
 }
 
@@ -306,7 +330,10 @@ impl WorkerState {
                 .push(tagged(EndpointKind::Prepare, endpoint.add(subject).await.map_err(failed)?));
         }
         *self.lock_offer() = offer;
-        self.payloads.client.flush().await.map_err(RemoteError::request)?;
+        // Without a server it would wait until there is one, which then hears of the service.
+        if let Ok(flushed) = timeout(SEND_TIMEOUT, self.payloads.client.flush()).await {
+            flushed.map_err(RemoteError::request)?;
+        }
         self.announce(Bytes::new()).await;
         Ok((service, requests))
     }
@@ -319,7 +346,7 @@ impl WorkerState {
     /// Tells hosts to look again, and which worker goes; they also look from time to time.
     async fn announce(&self, gone: Bytes) {
         let subject = changed_subject(&self.config.namespace);
-        let _ = self.payloads.client.publish(subject, gone).await;
+        let _ = timeout(SEND_TIMEOUT, self.payloads.client.publish(subject, gone)).await;
     }
 }
 

@@ -11,7 +11,7 @@ use async_nats::{StatusCode, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::Tool;
 
@@ -23,6 +23,10 @@ use crate::protocol::{PROGRAM, RUN, WORKER, changed_subject, service_name};
 /// How long the first answer of a worker may take, and how long the next one after it.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
 const NEXT_ANSWER: Duration = Duration::from_millis(200);
+
+/// How long all answers may take together, and how many of them count.
+const ALL_ANSWERS: Duration = Duration::from_secs(5);
+const MAX_ANSWERS: usize = 4096;
 
 /// Subscribes to what workers announce.
 pub(super) async fn subscribe(state: &WorkersState) -> Result<Subscriber, RemoteError> {
@@ -131,7 +135,12 @@ impl WorkersState {
             .await
             .map_err(RemoteError::request)?;
         let (mut found, mut patience) = (Vec::new(), FIRST_ANSWER);
-        while let Ok(Some(answer)) = timeout(patience, answers.next()).await {
+        // A program that answers on and on does not keep the host from its workers.
+        let last = Instant::now() + ALL_ANSWERS;
+        while found.len() < MAX_ANSWERS
+            && let Ok(Some(answer)) =
+                timeout_at(last.min(Instant::now() + patience), answers.next()).await
+        {
             if answer.status == Some(StatusCode::NO_RESPONDERS) {
                 break;
             }

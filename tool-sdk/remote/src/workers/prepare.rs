@@ -13,8 +13,8 @@ use super::tool::{CheckedArguments, RemoteToolState};
 use crate::error::RemoteError;
 use crate::permit::{Permit, PermitPurpose, random_id};
 use crate::protocol::{
-    CallRequest, PREPARE, PrepareAnswer, WorkerRefusal, arguments_digest, tool_subject,
-    trace_headers, worker_subject,
+    PREPARE, PrepareAnswer, WorkerRefusal, arguments_digest, request_headers, tool_subject,
+    worker_subject,
 };
 
 /// The pause before busy workers are asked again.
@@ -133,8 +133,9 @@ impl RemoteToolState {
         let binding = arguments_digest(&arguments.text);
         let permit = self.permit(PermitPurpose::Prepare, worker, binding, patience, cx);
         let answer = timeout(patience, async {
-            let request = self.sign_request(&permit, arguments)?;
-            let (headers, bytes) = workers.payloads.encode(trace_headers(cx), &request).await?;
+            let headers = request_headers(&workers.config.signer.sign(&permit)?, cx);
+            let (headers, bytes) =
+                workers.payloads.encode(headers, &arguments.to_request()).await?;
             let request = Request::new().headers(headers).payload(bytes).timeout(None);
             Ok::<_, RemoteError>(workers.payloads.client.send_request(subject, request).await)
         })
@@ -177,19 +178,6 @@ impl RemoteToolState {
         permit.definition.clone_from(&self.hash);
         permit.binding = binding;
         permit
-    }
-
-    /// Returns the request about a call with a signed permit.
-    pub(super) fn sign_request(
-        &self,
-        permit: &Permit,
-        arguments: &CheckedArguments,
-    ) -> Result<CallRequest, RemoteError> {
-        Ok(CallRequest {
-            permit: self.workers.config.signer.sign(permit)?,
-            arguments: arguments.text.clone(),
-            lenient: arguments.lenient,
-        })
     }
 
     /// Returns the error of a call that did not run.

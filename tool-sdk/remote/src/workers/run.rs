@@ -15,7 +15,7 @@ use super::prepare::PreparedElsewhere;
 use super::tool::{CheckedArguments, RemoteToolState};
 use crate::permit::PermitPurpose;
 use crate::protocol::{
-    CANCEL, RUN, RunBody, RunMessage, WorkerRefusal, trace_headers, worker_subject,
+    CANCEL, RUN, RunBody, RunMessage, WorkerRefusal, request_headers, worker_subject,
 };
 
 /// How many workers are asked to run a call that certainly did not run yet.
@@ -100,8 +100,9 @@ impl RemoteToolState {
         let inbox = client.new_inbox();
         let started = async {
             let messages = client.subscribe(inbox.clone()).await.map_err(|it| it.to_string())?;
-            let request = self.sign_request(&permit, arguments).map_err(|it| it.to_string())?;
-            let encoded = workers.payloads.encode(trace_headers(cx), &request).await;
+            let signed = workers.config.signer.sign(&permit).map_err(|it| it.to_string())?;
+            let headers = request_headers(&signed, cx);
+            let encoded = workers.payloads.encode(headers, &arguments.to_request()).await;
             let (headers, bytes) = encoded.map_err(|it| it.to_string())?;
             let subject = worker_subject(namespace, worker, RUN);
             client
@@ -150,7 +151,8 @@ impl RemoteToolState {
                     cancel.disarm();
                     return RunAttempt::Busy("every worker is busy".to_owned());
                 }
-                RunBody::Refused(refusal) if expected == 0 => {
+                // Large arguments take a while to read, and heartbeats come meanwhile.
+                RunBody::Refused(refusal) if expected == 0 || refusal == WorkerRefusal::Message => {
                     cancel.disarm();
                     return RunAttempt::NotRun(format!(
                         "the worker `{worker}` {}",

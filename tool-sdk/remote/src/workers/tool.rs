@@ -22,6 +22,7 @@ use super::WorkersState;
 use super::known_workers::SentDefinition;
 use super::prepare::PreparedElsewhere;
 use crate::DEFINITION_PERMISSION;
+use crate::protocol::CallRequest;
 
 /// The timeout of a tool is this much longer than that in the worker, whose error says more.
 const TIMEOUT_GRACE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -124,6 +125,13 @@ impl Tool for RemoteTool {
 pub(super) struct CheckedArguments {
     pub(super) text: String,
     pub(super) lenient: Leniency,
+}
+
+impl CheckedArguments {
+    /// Returns the request about a call with these arguments.
+    pub(super) fn to_request(&self) -> CallRequest {
+        CallRequest { arguments: self.text.clone(), lenient: self.lenient }
+    }
 }
 
 /// A call whose arguments match the schema, and what a worker says that it would do.

@@ -54,6 +54,41 @@ fn find_worker(workers: Vec<WorkerProcess>, writer: &str) -> (WorkerProcess, Vec
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_worker_ends_without_its_server() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let worker = LocalWorker::start(&server).await;
+    server.kill().await;
+    let ended = tokio::time::timeout(Duration::from_secs(20), worker.stop()).await;
+    assert!(ended.is_ok(), "it waits for the server");
+}
+
+// Cancellations need no permit.
+#[tokio::test(flavor = "multi_thread")]
+async fn cancellations_of_unknown_calls_keep_no_call_from_running() {
+    let Some(server) = NatsServer::start().await else { return };
+    let _worker = LocalWorker::start(&server).await;
+    let host = TestHost::start(&server).await;
+    host.wait_for_workers(1).await;
+    let client = server.client().await;
+    let mut heard = client.subscribe("tools.demo.v1.worker.*.run").await.unwrap();
+    client.flush().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let append = || {
+        let arguments = json!({ "path": folder.path().join("lines") }).to_string();
+        host.pipeline.call(&host.session, Call::new("remote__demo__append", arguments))
+    };
+    append().await.result.unwrap();
+    let run = futures_util::StreamExt::next(&mut heard).await.unwrap().subject.to_string();
+    for number in 0..10_000 {
+        let subject = run.replace(".run", &format!(".cancel.{number:032x}"));
+        client.publish(subject, bytes::Bytes::new()).await.unwrap();
+    }
+    client.flush().await.unwrap();
+    append().await.result.unwrap();
+    assert_eq!(runs_in(&folder.path().join("lines")), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_killed_worker_is_told_and_only_reading_is_repeated() {
     let Some(server) = NatsServer::start().await else { return };
     let host = TestHost::start(&server).await;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tool_sdk_core::Call;
@@ -32,6 +33,11 @@ struct OverheardCall {
 
 impl OverheardCall {
     async fn start() -> Option<Self> {
+        Self::start_with("append").await
+    }
+
+    /// Starts with a call of this tool, which appends a line to the file.
+    async fn start_with(tool: &str) -> Option<Self> {
         let server = NatsServer::start().await?;
         let worker = LocalWorker::start(&server).await;
         let host = TestHost::start(&server).await;
@@ -41,23 +47,32 @@ impl OverheardCall {
         client.flush().await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lines");
-        let call = Call::new("remote__demo__append", json!({ "path": file }).to_string());
+        let arguments = json!({ "path": file }).to_string();
+        let call = Call::new(format!("remote__demo__{tool}"), arguments);
         host.pipeline.call(&host.session, call).await.result.unwrap();
         let message = heard.next().await.unwrap();
-        let run = CapturedRun {
-            subject: message.subject.to_string(),
-            request: serde_json::from_slice(&message.payload).unwrap(),
-        };
+        let mut request: Value = serde_json::from_slice(&message.payload).unwrap();
+        let headers = message.headers.expect("the permit is in a header");
+        request["permit"] = headers.get("Tool-Permit").expect("a permit").as_str().into();
+        let run = CapturedRun { subject: message.subject.to_string(), request };
         assert_eq!(runs_in(&file), 1);
         Some(Self { server, worker, client, file, run, _folder: folder })
     }
 
+    /// Sends a request to run a call; returns the answers.
+    async fn send(&self, subject: &str, request: &Value) -> async_nats::Subscriber {
+        let inbox = self.client.new_inbox();
+        let answers = self.client.subscribe(inbox.clone()).await.unwrap();
+        let (headers, body) = to_message(request);
+        let subject = subject.to_owned();
+        let sent = self.client.publish_with_reply_and_headers(subject, inbox, headers, body);
+        sent.await.unwrap();
+        answers
+    }
+
     /// Sends a request to run a call; returns why it was refused.
     async fn refusal_of(&self, subject: &str, request: &Value) -> String {
-        let inbox = self.client.new_inbox();
-        let mut answers = self.client.subscribe(inbox.clone()).await.unwrap();
-        let body = request.to_string().into();
-        self.client.publish_with_reply(subject.to_owned(), inbox, body).await.unwrap();
+        let mut answers = self.send(subject, request).await;
         let answer = tokio::time::timeout(Duration::from_secs(5), answers.next());
         let answer = answer.await.unwrap().unwrap();
         if answer.status == Some(async_nats::StatusCode::NO_RESPONDERS) {
@@ -65,6 +80,22 @@ impl OverheardCall {
         }
         let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
         answer["body"]["refused"].as_str().unwrap_or("not refused").to_owned()
+    }
+
+    /// Sends a request to run a call; returns how the call ended.
+    async fn result_of(&self, subject: &str, request: &Value) -> Value {
+        let mut answers = self.send(subject, request).await;
+        let finished = async {
+            loop {
+                let answer: Value =
+                    serde_json::from_slice(&answers.next().await.unwrap().payload).unwrap();
+                assert!(answer["body"].get("refused").is_none(), "{answer}");
+                if let Some(result) = answer["body"].get("finished") {
+                    return result.clone();
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(5), finished).await.unwrap()
     }
 
     /// Returns the request with another permit, signed with the key of the tests.
@@ -83,6 +114,17 @@ impl OverheardCall {
     }
 }
 
+/// Returns what is sent for a request: its permit as a header, and the rest.
+fn to_message(request: &Value) -> (async_nats::HeaderMap, Bytes) {
+    let mut request = request.clone();
+    let permit = request.as_object_mut().unwrap().remove("permit");
+    let mut headers = async_nats::HeaderMap::new();
+    if let Some(permit) = permit {
+        headers.insert("Tool-Permit", permit.as_str().unwrap_or_default());
+    }
+    (headers, request.to_string().into())
+}
+
 fn read_permit(text: &str) -> Value {
     use base64::Engine as _;
     let (json, _) = text.split_once('.').unwrap();
@@ -99,6 +141,7 @@ fn sign(permit: &Value, key: &str) -> String {
     format!("{}.{}", URL_SAFE_NO_PAD.encode(json), URL_SAFE_NO_PAD.encode(signature))
 }
 
+// RW1, RW2, RW3, RW4, RW6
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permit_counts_for_one_run_of_one_call() {
     let Some(heard) = OverheardCall::start().await else { return };
@@ -106,7 +149,7 @@ async fn a_permit_counts_for_one_run_of_one_call() {
     for _ in 0..rounds() {
         assert_eq!(heard.refusal_of(&run, &heard.run.request).await, "replayed");
     }
-    let cases: [(&str, Value); 8] = [
+    let cases: [(&str, Value); 9] = [
         ("expired", heard.with_permit(|it| it["expires_ms"] = json!(1))),
         ("definition", heard.with_permit(|it| it["definition"] = json!("0".repeat(64)))),
         ("definition", heard.with_permit(|it| it["tool"] = json!("look"))),
@@ -114,7 +157,12 @@ async fn a_permit_counts_for_one_run_of_one_call() {
         ("permit", heard.with_permit(|it| it["worker"] = json!("0123456789abcdef"))),
         ("permit", heard.with_permit(|it| it["purpose"] = json!("prepare"))),
         ("permit", heard.with_permit(|it| it["further"] = json!("member"))),
-        ("message", json!({ "permit": 1 })),
+        ("permit", json!({ "permit": 1 })),
+        ("message", {
+            let mut request = heard.with_permit(|_| {});
+            request["arguments"] = json!(1);
+            request
+        }),
     ];
     for (expected, request) in cases {
         assert_eq!(heard.refusal_of(&run, &request).await, expected, "{request}");
@@ -126,18 +174,28 @@ async fn a_permit_counts_for_one_run_of_one_call() {
     assert_eq!(heard.runs(), 1);
 }
 
+// RW5: the pipeline of the worker denies a call that is not that of the fingerprint.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permit_counts_for_the_arguments_that_were_approved() {
-    let Some(heard) = OverheardCall::start().await else { return };
-    let other = heard.file.with_file_name("other");
-    let mut request = heard.with_permit(|_| {});
-    request["arguments"] = json!(json!({ "path": other }).to_string());
-    assert_eq!(heard.refusal_of(&heard.run.subject, &request).await, "not refused");
-    // The pipeline of the worker denies it: it is not the call of the fingerprint.
-    assert!(!other.exists());
-    assert_eq!(heard.runs(), 1);
+    // The worker asks about `append`, and the permit does not answer; it allows `look`.
+    for tool in ["append", "look"] {
+        let Some(heard) = OverheardCall::start_with(tool).await else { return };
+        let other = heard.file.with_file_name("other");
+        let mut request = heard.with_permit(|_| {});
+        request["arguments"] = json!(json!({ "path": other }).to_string());
+        let result = heard.result_of(&heard.run.subject, &request).await;
+        let error = &result["failed"]["error"];
+        assert_eq!(error["kind"], "denied", "{tool}: {result}");
+        if tool == "look" {
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("it is not the call that was approved"), "{message}");
+        }
+        assert!(!other.exists());
+        assert_eq!(heard.runs(), 1);
+    }
 }
 
+// RW3
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permit_does_not_count_for_another_worker() {
     let Some(heard) = OverheardCall::start().await else { return };
@@ -151,11 +209,13 @@ async fn a_permit_does_not_count_for_another_worker() {
     assert_eq!(heard.runs(), 1);
 }
 
+// RW2
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_described_or_drained_without_a_permit() {
     let Some(heard) = OverheardCall::start().await else { return };
     let prepare = heard.run.subject.replace(".run", ".prepare");
-    let answer = heard.client.request(prepare, heard.run.request.to_string().into()).await.unwrap();
+    let (headers, body) = to_message(&heard.run.request);
+    let answer = heard.client.request_with_headers(prepare, headers, body).await.unwrap();
     let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
     assert_eq!(answer, json!({ "refused": "permit" }), "a permit to run is none to prepare");
     let drain = heard.run.subject.replace(".run", ".drain");
@@ -167,6 +227,7 @@ async fn nothing_is_described_or_drained_without_a_permit() {
     }
 }
 
+// RW1
 #[tokio::test(flavor = "multi_thread")]
 async fn fuzzed_permits_run_nothing() {
     let Some(heard) = OverheardCall::start().await else { return };
