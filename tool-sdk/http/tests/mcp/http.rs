@@ -24,7 +24,7 @@ const MODERN: &str =
 pub(crate) struct Served {
     address: String,
     /// The token that names no principal.
-    shared_token: String,
+    pub(crate) shared_token: String,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 

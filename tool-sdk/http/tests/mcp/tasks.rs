@@ -210,17 +210,51 @@ async fn a_client_of_2025_is_asked_while_it_waits_for_the_result() {
     assert_eq!(result["result"]["isError"], true, "{result}");
 }
 
+/// A request by hand over HTTP.
+fn request(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params })
+}
+
+/// The response in an answer over HTTP.
+fn body(answer: String) -> Value {
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let data = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
+    serde_json::from_str(data.unwrap_or(body)).unwrap()
+}
+
+// MS3: those that share a token cannot be told apart, so none of them sees the tasks of all.
+#[tokio::test]
+async fn a_client_without_a_principal_lists_no_tasks_over_http() {
+    let served = Served::start(&task_server(&Arc::default())).await;
+    let hello = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "by-hand", "version": "1" },
+    });
+    let hello = request("initialize", hello);
+    for (token, lists) in [(ADA, true), (&*served.shared_token, false)] {
+        let opened = body(served.post(token, None, &hello).await);
+        let capability = &opened["result"]["capabilities"]["tasks"];
+        assert!(capability["cancel"].is_object(), "{opened}");
+        assert_eq!(capability["list"].is_object(), lists, "{opened}");
+        let session = served.open(token).await;
+        let call = request("tools/call", json!({ "name": "job", "arguments": {}, "task": {} }));
+        let created = body(served.post(token, Some(&session), &call).await);
+        let own = json!({ "taskId": created["result"]["task"]["taskId"] });
+        let listed = request("tasks/list", json!({}));
+        let listed = body(served.post(token, Some(&session), &listed).await);
+        assert_eq!(listed["result"]["tasks"].is_array(), lists, "{listed}");
+        assert_eq!(listed["error"]["code"] == -32601, !lists, "{listed}");
+        // Who knows the id of a task may have it.
+        let found = body(served.post(token, Some(&session), &request("tasks/get", own)).await);
+        assert_eq!(found["result"]["status"], "working", "{found}");
+    }
+}
+
 // The result comes after the session that made the call has ended; MS3: and to its principal only.
 #[tokio::test]
 async fn a_task_belongs_to_its_principal_and_outlives_its_session() {
     let gate = Arc::default();
     let served = Served::start(&task_server(&gate)).await;
-    let request = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params });
-    let body = |answer: String| -> Value {
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        let data = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
-        serde_json::from_str(data.unwrap_or(body)).unwrap()
-    };
     let first = served.open(ADA).await;
     let call = request("tools/call", json!({ "name": "job", "arguments": {}, "task": {} }));
     let created = body(served.post(ADA, Some(&first), &call).await);
@@ -458,9 +492,35 @@ async fn a_client_with_too_many_tasks_waits_or_is_refused() {
         assert_eq!(peer.call("job", json!({})).await["resultType"], "task");
     }
     let refused = peer.request("tools/call", json!({ "name": "job", "arguments": {} })).await;
-    assert!(refused["error"]["message"].as_str().unwrap().contains("64 tasks"), "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("64 running tasks"), "{refused}");
+    assert!(message.contains("the call was started and is cancelled"), "{refused}");
     assert_eq!(peer.call("asks", json!({})).await["resultType"], "input_required");
     // Those that were not collected expire.
     tokio::time::sleep(Duration::from_secs(2 * 60 * 60)).await;
     assert_eq!(peer.call("job", json!({})).await["resultType"], "task");
+}
+
+// An ended task makes room for the next one, first those whose results were collected.
+#[tokio::test]
+async fn ended_tasks_make_room_for_new_ones() {
+    let gate = Arc::<Gate>::default();
+    let mut peer = Peer::legacy(&task_server(&gate), json!({})).await;
+    let mut ids = Vec::new();
+    for _ in 0..64 {
+        gate.0.notify_one();
+        let id = start(&mut peer, "job").await;
+        reach(&mut peer, &id, "completed").await;
+        ids.push(id);
+    }
+    let collected = peer.request("tasks/result", json!({ "taskId": ids[1] })).await;
+    assert_eq!(text(&collected["result"]), "done for anyone");
+    for dropped in [1, 0] {
+        start(&mut peer, "job").await;
+        let gone = peer.request("tasks/get", json!({ "taskId": ids[dropped] })).await;
+        assert_eq!(gone["error"]["code"], -32602, "{dropped}: {gone}");
+    }
+    assert_eq!(reach(&mut peer, &ids[2], "completed").await["taskId"], *ids[2]);
+    let listed = peer.request("tasks/list", json!({})).await;
+    assert_eq!(listed["result"]["tasks"].as_array().unwrap().len(), 64, "{listed}");
 }

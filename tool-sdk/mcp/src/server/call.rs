@@ -255,8 +255,8 @@ impl CallHandler<'_> {
         self.connection.result(ProtocolEra::Modern, ServerResult::CallToolResult(result))
     }
 
-    /// Makes a running call a task. A client that has too many tasks waits for the result instead, if it
-    /// may.
+    /// Makes a running call a task. A client of which too many tasks run waits for the result instead, if
+    /// it may; otherwise the call is cancelled.
     async fn continue_as_task(
         &self,
         request: CallRequest,
@@ -270,7 +270,12 @@ impl CallHandler<'_> {
                 let run = TaskRun { call, awaited, tool: request.name, support };
                 self.connection.start_task(task, run, self.cx)
             }
-            Err(error) if is_required => Err(error),
+            Err(mut error) if is_required => {
+                // The call ends with this request, because nothing else keeps it.
+                let words = format!("{}; the call was started and is cancelled", error.message);
+                error.message = words.into();
+                Err(error)
+            }
             Err(_) => {
                 call.trigger = None;
                 match awaited {

@@ -29,7 +29,6 @@ use super::message::{ClientRequest, MessageParams};
 use super::message_sink::MessageSink;
 use super::request_context::{CancelOnDrop, RequestContext};
 use super::response::{HandlerResult, JsonRpcResponse, ResultText, result_text};
-use super::tasks::legacy_capability;
 
 /// The methods that 2026-07-28 removed.
 const REMOVED_METHODS: &[&str] =
@@ -84,7 +83,7 @@ impl Connection {
                 if result["protocolVersion"] == ProtocolVersion::V_2025_11_25.as_str()
                     && self.has_task_tools()
                 {
-                    result["capabilities"]["tasks"] = legacy_capability();
+                    result["capabilities"]["tasks"] = self.legacy_task_capability();
                 }
                 Ok(ResultText::Owned(result.to_string().into_bytes()))
             }

@@ -27,11 +27,11 @@ use rmcp::model::ErrorData;
 
 pub(super) use self::task::{CallTask, TaskOwner};
 pub(super) use self::task_notifications::notify_subscriber;
-pub(super) use self::task_requests::{TaskUse, legacy_capability};
+pub(super) use self::task_requests::TaskUse;
 pub(super) use self::task_run::TaskRun;
 pub(super) use self::task_trigger::TaskTrigger;
 
-/// How many tasks a principal may have, running and ended ones.
+/// How many tasks a principal may have. An ended one makes room for a new one.
 const MAX_TASKS: usize = 64;
 /// The maximum size of a result that is kept, and of all results of a principal, in bytes of JSON.
 const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
@@ -52,14 +52,22 @@ pub(super) const RELATED_TASK_KEY: &str = "io.modelcontextprotocol/related-task"
 pub(super) struct TaskStore(Mutex<HashMap<String, Arc<CallTask>>>);
 
 impl TaskStore {
-    /// Adds a task. Fails if its owner has too many.
+    /// Adds a task. If its owner has as many as are kept, the oldest one that has ended is dropped, first
+    /// of those whose results the client has read. Fails if all of them run.
     fn insert(&self, task: &Arc<CallTask>) -> Result<(), ErrorData> {
         let mut tasks = self.lock_tasks();
-        if tasks.values().filter(|known| known.owner == task.owner).count() >= MAX_TASKS {
-            let words = format!(
-                "you have {MAX_TASKS} tasks, which is as many as are kept; wait until some expire"
-            );
-            return Err(ErrorData::invalid_request(words, None));
+        let own: Vec<_> = tasks.values().filter(|known| known.owner == task.owner).collect();
+        if own.len() >= MAX_TASKS {
+            let ended = own.into_iter().filter(|known| known.has_ended_call());
+            let oldest = ended.min_by_key(|known| (known.has_unread_result(), known.created_at));
+            let Some(id) = oldest.map(|known| known.id.clone()) else {
+                let words = format!(
+                    "you have {MAX_TASKS} running tasks, which is as many as may run; wait until one \
+                     ends, or cancel one"
+                );
+                return Err(ErrorData::invalid_request(words, None));
+            };
+            tasks.remove(&id);
         }
         tasks.insert(task.id.clone(), Arc::clone(task));
         Ok(())

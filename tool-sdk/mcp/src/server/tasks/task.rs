@@ -1,6 +1,6 @@
 //! The state of one task.
 //!
-//! **Invariant:** a task that has ended never changes again.
+//! **Invariant:** what a client sees of a task that has ended never changes again.
 
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +28,13 @@ pub(crate) struct TaskOwner {
     pub(crate) era: ProtocolEra,
 }
 
+impl TaskOwner {
+    /// Returns true if the server tells the owner apart from other clients.
+    pub(super) fn is_identified(&self) -> bool {
+        self.principal.is_some() || self.streams.is_some()
+    }
+}
+
 /// A call that runs as a task.
 pub(crate) struct CallTask {
     pub(crate) id: String,
@@ -52,6 +59,10 @@ pub(super) struct TaskState {
     inputs: Vec<TaskInput>,
     /// How many inputs the task has waited for.
     input_count: u32,
+    /// Whether the call has ended, which takes a moment after a cancellation.
+    has_ended_call: bool,
+    /// Whether the client has requested the result after the task ended.
+    is_result_read: bool,
 }
 
 enum TaskProgress {
@@ -107,6 +118,8 @@ impl CallTask {
             updated_at: created_at,
             inputs: Vec::new(),
             input_count: 0,
+            has_ended_call: false,
+            is_result_read: false,
         };
         Self {
             id,
@@ -197,7 +210,30 @@ impl CallTask {
             Ok(_) => (TaskStatus::Completed, None),
         };
         let progress = TaskProgress::Ended { result, status, size };
-        self.state.send_modify(|state| state.end(progress, message));
+        self.state.send_modify(|state| {
+            state.has_ended_call = true;
+            state.end(progress, message);
+        });
+    }
+
+    /// Returns true if the call has ended, so that the task costs nothing but memory.
+    pub(super) fn has_ended_call(&self) -> bool {
+        self.state.borrow().has_ended_call
+    }
+
+    /// Returns true if the task has a result that the client has not read.
+    pub(super) fn has_unread_result(&self) -> bool {
+        let state = self.state.borrow();
+        matches!(state.progress, TaskProgress::Ended { .. }) && !state.is_result_read
+    }
+
+    /// Notes that the client reads the result, if there is one.
+    pub(super) fn note_result_read(&self) {
+        // No change for those who watch the task.
+        self.state.send_if_modified(|state| {
+            state.is_result_read = !state.is_running();
+            false
+        });
     }
 
     /// Returns the size of the result that is kept.

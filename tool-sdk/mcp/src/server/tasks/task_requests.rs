@@ -46,11 +46,6 @@ struct TaskParams {
     ttl: Option<u64>,
 }
 
-/// Returns the capability of 2025-11-25, which later revisions do not have.
-pub(crate) fn legacy_capability() -> Value {
-    json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } })
-}
-
 /// Returns the error for a modern client that does not support tasks.
 pub(super) fn missing_tasks_error() -> ErrorData {
     let lacking = json!({ "extensions": { TASKS_EXTENSION_ID: {} } });
@@ -69,6 +64,20 @@ impl Connection {
     pub(crate) fn has_task_tools(&self) -> bool {
         let view = self.toolset_view();
         view.permitted_definitions().any(|it| it.task_support != TaskSupport::Forbidden)
+    }
+
+    /// Returns the capability of 2025-11-25, which later revisions do not have.
+    pub(crate) fn legacy_task_capability(&self) -> Value {
+        let mut capability = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
+        if self.can_list_tasks() {
+            capability["list"] = json!({});
+        }
+        capability
+    }
+
+    /// Returns true if the client may list its tasks: the server tells it apart from other clients.
+    fn can_list_tasks(&self) -> bool {
+        self.task_owner(ProtocolEra::Legacy).is_identified()
     }
 
     /// Returns whether a call becomes a task.
@@ -103,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Adds a task for a call. Fails if the client has too many.
+    /// Adds a task for a call. Fails if too many tasks of the client run.
     pub(crate) fn add_task(
         &self,
         call: &SuspendableCall,
@@ -195,6 +204,7 @@ impl Connection {
     ) -> Option<HandlerResult> {
         let era = cx.era();
         let is_known = match era {
+            ProtocolEra::Legacy if method == "tasks/list" => self.can_list_tasks(),
             ProtocolEra::Legacy => LEGACY_METHODS.contains(&method),
             ProtocolEra::Modern => MODERN_METHODS.contains(&method),
         };
@@ -216,6 +226,7 @@ impl Connection {
         let task = self.find_task(params, ProtocolEra::Modern)?;
         match method {
             "tasks/get" => {
+                task.note_result_read();
                 let mut found = task.to_detailed_json();
                 found["resultType"] = "complete".into();
                 return self.json_result(ProtocolEra::Modern, found);
@@ -273,6 +284,7 @@ impl Connection {
                 self.ask_for_task(&task, cx).await?;
             }
         }
+        task.note_result_read();
         let mut result = task.result()?;
         result["_meta"][RELATED_TASK_KEY] = json!({ "taskId": task.id });
         self.json_result(ProtocolEra::Legacy, result)

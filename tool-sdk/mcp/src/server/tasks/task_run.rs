@@ -35,8 +35,16 @@ impl TaskRun {
             () = shutdown.cancelled() => task.cancel("the server shuts down"),
         }
         let age = task.created_at.elapsed().unwrap_or_default();
-        shutdown.run_until_cancelled(sleep(task.ttl.saturating_sub(age))).await;
-        store.remove(&task.id);
+        let (id, rest) = (task.id.clone(), task.ttl.saturating_sub(age));
+        let mut changes = task.watch();
+        // From now on the store keeps the task, and may drop it for a new one before it expires.
+        drop(task);
+        let dropped = async { while changes.changed().await.is_ok() {} };
+        tokio::select! {
+            () = sleep(rest) => store.remove(&id),
+            () = shutdown.cancelled() => store.remove(&id),
+            () = dropped => {}
+        }
     }
 
     async fn drive(self, task: &CallTask, store: &TaskStore) {

@@ -1,5 +1,7 @@
 //! Tests of the tasks of a server.
 
+use std::time::SystemTime;
+
 use tool_sdk_core::GrantScope;
 use tool_sdk_core::internal::LazyCancelToken;
 
@@ -37,7 +39,8 @@ fn a_principal_has_so_many_tasks_and_so_many_bytes_of_results() {
     for id in 0..MAX_TASKS {
         store.insert(&task(id, "ada")).unwrap();
     }
-    assert!(store.insert(&task(1000, "ada")).is_err());
+    let refused = store.insert(&task(1000, "ada")).unwrap_err();
+    assert!(refused.message.contains("64 running tasks"), "{}", refused.message);
     store.insert(&task(1001, "bob")).unwrap();
     assert!(!store.has_room(&owner("ada"), MAX_RESULT_BYTES + 1));
     for id in 0..MAX_KEPT_BYTES / MAX_RESULT_BYTES {
@@ -47,6 +50,42 @@ fn a_principal_has_so_many_tasks_and_so_many_bytes_of_results() {
     }
     assert!(!store.has_room(&owner("ada"), 1));
     assert!(store.has_room(&owner("bob"), MAX_RESULT_BYTES));
+}
+
+/// The task of this number, which was created in that second.
+fn dated_task(id: usize) -> Arc<CallTask> {
+    let cancel = LazyCancelToken::default();
+    let mut task =
+        CallTask::new(id.to_string(), owner("ada"), DEFAULT_TTL, GrantScope::Once, cancel);
+    task.created_at = SystemTime::UNIX_EPOCH + Duration::from_secs(id as u64);
+    Arc::new(task)
+}
+
+#[test]
+fn the_oldest_ended_task_makes_room_for_a_new_one() {
+    let store = TaskStore::default();
+    let tasks: Vec<_> = (0..MAX_TASKS).map(dated_task).collect();
+    tasks.iter().for_each(|task| store.insert(task).unwrap());
+    // Task 0 runs, and the call of task 1 has not noticed the cancellation yet.
+    tasks[1].cancel("it is late");
+    for id in [5, 4, 3, 2] {
+        tasks[id].end(Ok(true.into()), 4);
+    }
+    for id in [0, 3, 4] {
+        tasks[id].note_result_read();
+    }
+    let is_kept = |id: usize| store.find(&id.to_string(), &owner("ada")).is_ok();
+    for (number, dropped) in [3, 4, 2, 5].into_iter().enumerate() {
+        assert!(is_kept(dropped), "{dropped}");
+        store.insert(&dated_task(100 + number)).unwrap();
+        assert!(!is_kept(dropped), "{dropped}");
+        assert_eq!(store.list(&owner("ada")).len(), MAX_TASKS);
+    }
+    assert!(store.insert(&dated_task(200)).is_err(), "all others run");
+    assert!(is_kept(0) && is_kept(1));
+    tasks[1].end(Ok(true.into()), 4);
+    store.insert(&dated_task(200)).unwrap();
+    assert!(is_kept(0) && !is_kept(1));
 }
 
 #[test]
