@@ -1,12 +1,12 @@
 //! Carries out a plan: unloads the plugin, changes its files and records, and loads it again.
 //!
 //! **Invariant:** a change that has begun is completed or undone, also when its call is cancelled. No call
-//! runs without the rules of a plugin while that plugin changes.
+//! runs without the rules of an enabled plugin while that plugin changes, nor after a change that fails.
 
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
-use tool_sdk::{Context, PluginManager, PluginPart, PluginScope, ToolError};
+use tool_sdk::{Context, PluginError, PluginManager, PluginPart, PluginScope, ToolError};
 
 use super::library::{FoundPlugin, PluginPlaces, PluginStatus};
 use super::package_plugin::PackagePlugin;
@@ -17,9 +17,9 @@ pub(super) static CHANGES: Mutex<()> = Mutex::const_new(());
 
 /// A plan that is carried out, in the program that runs.
 pub(super) struct PluginChange {
-    plan: Arc<PluginPlan>,
-    places: PluginPlaces,
-    plugins: Option<Arc<PluginManager>>,
+    pub(super) plan: Arc<PluginPlan>,
+    pub(super) places: PluginPlaces,
+    pub(super) plugins: Option<Arc<PluginManager>>,
 }
 
 impl PluginChange {
@@ -43,7 +43,7 @@ impl PluginChange {
         let is_kept = matches!(self.plan.action, PluginAction::Install | PluginAction::Update);
         let is_loaded = !is_kept && self.loaded_manager().is_some();
         if is_loaded {
-            self.hold_calls_back();
+            self.hold_calls_back()?;
         }
         // What runs ends before its files change.
         let unloaded = if is_loaded { self.unload().await } else { Vec::new() };
@@ -87,14 +87,22 @@ impl PluginChange {
         plugins.loaded().iter().any(|scope| is_it(scope.id())).then_some(plugins)
     }
 
-    /// Denies calls until the plugin is loaded again, or is done with.
-    fn hold_calls_back(&self) {
-        let Some(plugins) = &self.plugins else { return };
+    /// Denies calls until the plugin is loaded again, or is done with. Fails when calls would run.
+    fn hold_calls_back(&self) -> Result<(), ToolError> {
+        let Some(plugins) = &self.plugins else { return Ok(()) };
         let name = &self.plan.loaded_name;
         let why = format!("the plugin `{name}` is being changed; try again when that is done");
         let refusing = PackagePlugin::refuse_calls(&self.change_name(), &self.plan.folder, why);
-        // It is loaded already when an earlier change panicked.
-        let _ = plugins.load(&refusing);
+        match plugins.load(&refusing) {
+            // It is loaded already when an earlier change panicked.
+            Ok(_) | Err(PluginError::LoadedAlready { .. }) => Ok(()),
+            Err(error) => {
+                let text = format_args!(
+                    "no call can be held back while the plugin `{name}` changes: {error}"
+                );
+                Err(ToolError::failed(text).hint("the user starts the program again"))
+            }
+        }
     }
 
     async fn let_calls_run(&self) {
@@ -115,7 +123,8 @@ impl PluginChange {
         failed.into_iter().map(|what| format!("This did not end in time: {what}")).collect()
     }
 
-    /// Loads an enabled plugin into the running program, if that has a manager of plugins.
+    /// Loads an enabled plugin into the running program, if that has a manager of plugins. Where it cannot be
+    /// read whether the plugin is enabled, calls stay denied in its place.
     async fn load(&self) -> Result<Option<Arc<PluginScope>>, ToolError> {
         let Some(plugins) = &self.plugins else { return Ok(None) };
         let (folder, places) = (self.plan.folder.clone(), self.places.clone());
@@ -123,11 +132,20 @@ impl PluginChange {
             let library = places.find_plugins();
             let is_enabled =
                 |it: &&FoundPlugin| it.folder == folder && it.status != PluginStatus::Disabled;
-            let found = library.plugins.iter().find(is_enabled);
-            let opened = found.map(|found| PackagePlugin::open_or_refuse(found, &places));
-            opened.ok_or_else(|| ToolError::conflict("the plugin is not enabled"))
+            match (library.plugins.iter().find(is_enabled), library.unreadable_records.first()) {
+                (Some(found), _) => Ok(Some(PackagePlugin::open_or_refuse(found, &places))),
+                (None, None) => Ok(None),
+                (None, Some(record)) => {
+                    let text = format_args!("the record {} cannot be read", record.display());
+                    Err(ToolError::conflict(text))
+                }
+            }
         });
-        let (plugin, problem) = opened.await?;
+        let (plugin, problem) = match opened.await {
+            Ok(Some(opened)) => opened,
+            Ok(None) => return Err(ToolError::conflict("the plugin is not enabled")),
+            Err(error) => self.refuse_unknown(&error),
+        };
         let scope = plugins.load(&plugin).map_err(|error| {
             plugins.load_restrictions(&plugin, &error);
             let text = format_args!(
@@ -139,6 +157,18 @@ impl PluginChange {
             Some(problem) => Err(ToolError::conflict(problem)),
             None => Ok(Some(scope)),
         }
+    }
+
+    /// Returns a plugin that denies every call in the place of the changed one, of which is not known,
+    /// because of `error`, whether it is enabled. Returns what is to be said about it as well.
+    fn refuse_unknown(&self, error: &ToolError) -> (PackagePlugin, Option<String>) {
+        let name = &self.plan.loaded_name;
+        let why = format!(
+            "it is not known whether the plugin `{name}` is enabled: {}; no tool is called without its \
+             rules: the user corrects that, and enables the plugin again",
+            error.message()
+        );
+        (PackagePlugin::refuse_calls(name, &self.plan.folder, why.clone()), Some(why))
     }
 
     /// Lets the program add what else the plugin brings. Returns what is to be said about a loaded plugin.

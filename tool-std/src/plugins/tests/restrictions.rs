@@ -1,4 +1,4 @@
-//! What a plugin denies holds, whatever happens to its files, to the records about it, and while it changes.
+//! What a plugin denies holds while its files or the records about it are gone or broken, and while it changes.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use serde_json::json;
 use tool_sdk::ErrorKind;
 
 use super::{MANIFEST, folders, write, write_plugin};
-use crate::plugins::plugin_change;
+use crate::plugins::PackagePlugin;
+use crate::plugins::plan::{PluginAction, PluginPlan};
+use crate::plugins::plugin_change::{self, PluginChange};
 
 // No change of a project's files switches the denials of an enabled plugin off.
 #[tokio::test]
@@ -124,7 +126,7 @@ async fn a_record_that_cannot_be_read_denies_every_call() {
     folders.program().ok("read_file", json!({ "path": "free.txt" })).await;
 }
 
-// A change that has begun is completed when its call is cancelled, wherever it is.
+// A change that has begun is completed when its call is cancelled, at each of its steps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_change_leaves_the_plugin_loaded() {
     let folders = folders();
@@ -168,6 +170,48 @@ async fn no_call_runs_while_a_plugin_changes() {
     }
     assert!(held_back > 0);
     program.manage("disable", "words").await;
+    program.ok("read_file", json!({ "path": "free.txt" })).await;
+}
+
+// Where it cannot be read at the end of a change whether the plugin is enabled, calls stay held back.
+#[tokio::test]
+async fn a_reload_that_cannot_read_the_record_denies_every_call() {
+    let folders = folders();
+    write(&folders.root.join("free.txt"), "x");
+    let program = folders.program();
+    program.install_and_enable().await;
+    let places = folders.places();
+    let found = places.find_plugin("words").unwrap();
+    let plan = PluginPlan::for_plugin(PluginAction::Reload, found, &places).unwrap();
+    let plugins = Some(Arc::new(program.pipeline.plugins()));
+    let change = PluginChange { plan: Arc::new(plan), places, plugins };
+    let records = fs::read_dir(folders.state.join("enabled-plugins")).unwrap();
+    let record = records.map(|entry| entry.unwrap().path()).next().unwrap();
+    fs::write(&record, "{").unwrap();
+    fs::remove_dir_all(folders.state.join("plugins/words")).unwrap();
+    let error = change.carry_out().await.unwrap_err();
+    assert!(error.message().contains(&record.display().to_string()), "{error}");
+    let error = program.error("read_file", json!({ "path": "free.txt" })).await;
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert!(error.message().contains("no tool is called without its rules"), "{error}");
+    // The way out.
+    program.install_and_enable().await;
+    program.ok("read_file", json!({ "path": "free.txt" })).await;
+}
+
+// What an earlier change left behind is in use until the next change has ended.
+#[tokio::test]
+async fn a_change_goes_on_where_calls_are_held_back_already() {
+    let folders = folders();
+    write(&folders.root.join("free.txt"), "x");
+    let program = folders.program();
+    program.install_and_enable().await;
+    let why = "an earlier change panicked".to_owned();
+    let left = PackagePlugin::refuse_calls("words (being changed)", &folders.root, why);
+    program.pipeline.plugins().load(&left).unwrap();
+    let error = program.error("read_file", json!({ "path": "free.txt" })).await;
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    program.manage("reload", "words").await;
     program.ok("read_file", json!({ "path": "free.txt" })).await;
 }
 
