@@ -6,10 +6,10 @@
 //! **Invariant:** a command runs only after all program options were parsed.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use tool_sdk_workspace::internal::shut_down_writes;
 
 #[cfg(feature = "agent")]
 use super::chat::ConversationTask;
+use super::command_words::{command_position, program_name, rewrite_help_command};
 use super::exit::{BrokenPipeWriter, CommandError};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::plugins::PluginSources;
@@ -619,42 +620,6 @@ impl App {
     }
 }
 
-/// Rewrites `help call NAME` to `call NAME --help`, because the parameters of a tool are not part
-/// of the program's own clap command. Program options may come before and after it.
-fn rewrite_help_command(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
-    let at = command_position(&words, command);
-    if let Some([help, verb, tool]) = words.get(at..at + 3)
-        && help == "help"
-        && (verb == "call" || verb == "check")
-        && !tool.to_string_lossy().starts_with('-')
-    {
-        words.remove(at);
-        words.insert(at + 2, "--help".into());
-    }
-    words
-}
-
-/// Returns the index of the command, behind the program options.
-fn command_position(words: &[OsString], command: &Command) -> usize {
-    let mut at = 0;
-    while let Some(option) = words.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
-        let own = command.get_arguments().find(|arg| arg.get_long() == Some(option));
-        at += if own.is_some_and(|arg| arg.get_action().takes_values()) { 2 } else { 1 };
-    }
-    at
-}
-
-/// Returns the name under which the program was started, without folder and extension.
-fn program_name(first: Option<OsString>) -> String {
-    first
-        .as_deref()
-        .map(Path::new)
-        .and_then(Path::file_stem)
-        .map(OsStr::to_string_lossy)
-        .filter(|name| !name.is_empty())
-        .map_or_else(|| "tools".to_owned(), Into::into)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -790,12 +755,5 @@ mod tests {
             assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
             assert_eq!(ran.err.contains("there is no tool"), code == 2, "{args:?}: {}", ran.err);
         }
-    }
-
-    #[test]
-    fn the_program_is_called_what_it_was_started_as() {
-        assert_eq!(program_name(Some("/usr/bin/my-tools".into())), "my-tools");
-        assert_eq!(program_name(Some("tools.exe".into())), "tools");
-        assert_eq!(program_name(None), "tools");
     }
 }

@@ -83,6 +83,7 @@ mod chat;
 #[path = "chat_disabled.rs"]
 mod chat;
 mod check;
+mod command_words;
 #[cfg(any(feature = "agent", feature = "store"))]
 mod conversation_title;
 mod doctor;
