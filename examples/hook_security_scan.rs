@@ -1,5 +1,5 @@
-//! A hook before the call: it refuses arguments that hold a secret, or a command that
-//! nobody should run here.
+//! A hook before the call: it refuses arguments that hold a secret, or a command that the
+//! program bans.
 //!
 //! A hook's denial is as final as a rule's, whatever rules, approvals and modes allow. It
 //! has the priority of security, so that hooks behind it never see what it refuses.

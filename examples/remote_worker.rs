@@ -8,6 +8,7 @@
 //! ```
 
 use std::error::Error;
+use std::time::Duration;
 
 use tool_sdk::permission::{Action, Rule};
 use tool_sdk::remote::{
@@ -52,13 +53,25 @@ async fn call_through_worker(url: &str) -> Result<String, Box<dyn Error>> {
     let config = WorkersConfig::new("example".parse()?, PermitSigner::from_key(KEY)?);
     let workers = Workers::connect(&server, config).await?;
     workers.attach_to(&host);
-    while workers.list().await?.is_empty() {}
+    wait_for_worker(&workers).await?;
 
     let call = Call::new("remote__example__whereabouts", "{}");
     let text = host.call(&Session::default(), call).await.text().into_owned();
     shutdown.cancel();
     serving.await??;
     Ok(text)
+}
+
+/// Waits until a worker has announced itself, for ten seconds at most.
+async fn wait_for_worker(workers: &Workers) -> Result<(), Box<dyn Error>> {
+    let found = async {
+        while workers.list().await?.is_empty() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok::<(), Box<dyn Error>>(())
+    };
+    let found = tokio::time::timeout(Duration::from_secs(10), found).await;
+    found.map_err(|_| "no worker of the namespace `example` answered within 10 s")?
 }
 
 #[cfg(test)]

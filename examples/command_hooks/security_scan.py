@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PreToolUse: denies commands that nobody should run here, and asks about those that reach a network."""
+"""PreToolUse: denies commands that destroy files or run downloads, and asks about a network."""
 
 import json
 import re

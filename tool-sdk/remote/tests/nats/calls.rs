@@ -38,6 +38,7 @@ async fn lists_and_calls_tools_of_two_workers_beside_its_own() {
     assert_eq!(host.tool_names(), ["hello"]);
 }
 
+// RW9
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_of_arguments_are_found_before_anything_is_sent() {
     let Some(server) = NatsServer::start().await else { return };
@@ -97,6 +98,7 @@ async fn large_arguments_and_results_go_through_the_object_store() {
     assert_eq!(outcome.result.unwrap().as_text().len(), 2 * text.len());
 }
 
+// RW8
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_of_the_worker_that_deny_win() {
     let Some(server) = NatsServer::start().await else { return };
@@ -147,6 +149,7 @@ async fn calls_of_a_busy_worker_go_elsewhere() {
     assert!(took >= Duration::from_millis(450), "each runs one call at a time: {took:?}");
 }
 
+// RW9
 #[tokio::test(flavor = "multi_thread")]
 async fn the_host_decides_by_what_the_worker_says_the_call_touches() {
     let Some(server) = NatsServer::start().await else { return };

@@ -74,6 +74,7 @@ async fn asking_host(server: &NatsServer, approver: SlowApprover) -> TestHost {
     host
 }
 
+// RW9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_definition_is_shown_once() {
     let Some(server) = NatsServer::start().await else { return };
@@ -103,6 +104,7 @@ async fn a_new_definition_is_shown_once() {
     assert!(difference.contains("+  \"description\": \"Marks all.\""), "{difference}");
 }
 
+// RW4
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definition_that_changes_after_the_approval_does_not_run() {
     let Some(server) = NatsServer::start().await else { return };

@@ -62,7 +62,7 @@ async fn a_worker_ends_without_its_server() {
     assert!(ended.is_ok(), "it waits for the server");
 }
 
-// Cancellations need no permit.
+// RW7: cancellations need no permit.
 #[tokio::test(flavor = "multi_thread")]
 async fn cancellations_of_unknown_calls_keep_no_call_from_running() {
     let Some(server) = NatsServer::start().await else { return };
