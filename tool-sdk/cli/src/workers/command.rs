@@ -1,6 +1,7 @@
 //! The command `workers`: which workers there are, what they do, and how one ends.
 
 use clap::{Arg, ArgMatches, Command};
+use serde::Serialize;
 use serde_json::json;
 use tool_sdk_core::ToolError;
 use tool_sdk_remote::{WorkerStats, WorkerStatus, Workers};
@@ -69,6 +70,15 @@ fn failed(error: impl std::fmt::Display) -> CommandError {
     CommandError::new(FAILED, ToolError::unavailable(error))
 }
 
+/// Prints what each worker of a namespace told, as JSON.
+fn print_json<T: Serialize>(found: &[(String, T)], io: &mut Io<'_>) -> Result {
+    let row =
+        |(namespace, worker): &(String, T)| json!({ "namespace": namespace, "worker": worker });
+    let rows: Vec<_> = found.iter().map(row).collect();
+    writeln!(io.stdout, "{:#}", json!(rows))?;
+    Ok(0)
+}
+
 async fn list(connected: &[Workers], is_json: bool, io: &mut Io<'_>) -> Result {
     let mut found: Vec<(String, WorkerStatus)> = Vec::new();
     for workers in connected {
@@ -77,12 +87,7 @@ async fn list(connected: &[Workers], is_json: bool, io: &mut Io<'_>) -> Result {
         found.extend(listed.into_iter().map(|worker| (namespace.clone(), worker)));
     }
     if is_json {
-        let rows: Vec<_> = found
-            .iter()
-            .map(|(namespace, worker)| json!({ "namespace": namespace, "worker": worker }))
-            .collect();
-        writeln!(io.stdout, "{:#}", json!(rows))?;
-        return Ok(0);
+        return print_json(&found, io);
     }
     if found.is_empty() {
         io.print_stderr("there are no workers");
@@ -104,12 +109,7 @@ async fn stats(connected: &[Workers], is_json: bool, io: &mut Io<'_>) -> Result 
         found.extend(asked.into_iter().map(|worker| (namespace.clone(), worker)));
     }
     if is_json {
-        let rows: Vec<_> = found
-            .iter()
-            .map(|(namespace, worker)| json!({ "namespace": namespace, "worker": worker }))
-            .collect();
-        writeln!(io.stdout, "{:#}", json!(rows))?;
-        return Ok(0);
+        return print_json(&found, io);
     }
     if found.is_empty() {
         io.print_stderr("there are no workers");

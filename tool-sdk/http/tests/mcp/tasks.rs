@@ -11,10 +11,10 @@ use super::*;
 
 /// Lets the tool `job` end.
 #[derive(Default)]
-struct Gate(Notify);
+struct TaskGate(Notify);
 
 /// A tool for every way in which a task can go.
-fn task_server(gate: &Arc<Gate>) -> Server {
+fn task_server(gate: &Arc<TaskGate>) -> Server {
     let with = |name, risk, support| definition(name, risk).task_support(support);
     let gate = Arc::clone(gate);
     let job = with("job", RiskClass::Read, TaskSupport::Required);
@@ -504,7 +504,7 @@ async fn a_client_with_too_many_tasks_waits_or_is_refused() {
 // An ended task makes room for the next one, first those whose results were collected.
 #[tokio::test]
 async fn ended_tasks_make_room_for_new_ones() {
-    let gate = Arc::<Gate>::default();
+    let gate = Arc::<TaskGate>::default();
     let mut peer = Peer::legacy(&task_server(&gate), json!({})).await;
     let mut ids = Vec::new();
     for _ in 0..64 {
