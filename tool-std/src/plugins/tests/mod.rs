@@ -61,6 +61,7 @@ echo "{\"words\": $#}"
 "#;
 
 const ECHO: &str = r#"import json, os, sys, time
+lingers = False
 for line in sys.stdin:
     call = json.loads(line)
     arguments = call["arguments"]
@@ -69,6 +70,8 @@ for line in sys.stdin:
         sys.exit(1)
     if arguments.get("wait"):
         time.sleep(600)
+    if arguments.get("linger"):
+        lingers = True
     if arguments.get("other"):
         print(json.dumps({"id": 0, "result": "of another call"}), flush=True)
     elif arguments.get("error"):
@@ -76,6 +79,8 @@ for line in sys.stdin:
     else:
         result = {"pid": os.getpid(), "tool": call["tool"], "arguments": arguments}
         print(json.dumps({"id": call["id"], "result": result}), flush=True)
+if lingers:
+    time.sleep(600)
 "#;
 
 struct PluginFolders {
