@@ -18,6 +18,7 @@ mod unknown_tool;
 mod variants;
 mod view;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -419,7 +420,7 @@ impl Toolset {
         leaving: &[Arc<dyn Tool>],
         coming: Vec<Arc<dyn Tool>>,
     ) -> Result<(), RegistryError> {
-        self.update_state(|registry, state| {
+        self.try_update_state(|registry, state| {
             let leaves = |tool: &Arc<dyn Tool>| leaving.iter().any(|it| Arc::ptr_eq(it, tool));
             let mut additions = state.additions.clone();
             ToolAddition::drop_ended(&mut additions);
@@ -572,9 +573,23 @@ impl Toolset {
 
     /// Changes a copy of the state, then swaps it in.
     fn update_state<T>(&self, change: impl FnOnce(&Registry, &mut ToolsetState) -> T) -> T {
+        let change = |registry: &Registry, state: &mut ToolsetState| {
+            Ok::<_, Infallible>(change(registry, state))
+        };
+        match self.try_update_state(change) {
+            Ok(answer) => answer,
+        }
+    }
+
+    /// Like [`update_state`](Self::update_state), but after an error the state stays as it is, and no
+    /// subscriber hears of a change.
+    fn try_update_state<T, E>(
+        &self,
+        change: impl FnOnce(&Registry, &mut ToolsetState) -> Result<T, E>,
+    ) -> Result<T, E> {
         let _changing = self.update_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.read_state().clone();
-        let answer = change(&self.registry, &mut state);
+        let answer = change(&self.registry, &mut state)?;
         let additions = ToolAddition::tools_of(&state.additions, &state.filter.session);
         let tools = self.registry.iter().chain(additions);
         state.view = Arc::new(ToolsetView::new(tools, &state.filter));
@@ -583,6 +598,6 @@ impl Toolset {
         *place = state;
         drop(place);
         self.changed.send_replace(());
-        answer
+        Ok(answer)
     }
 }

@@ -13,10 +13,8 @@ use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tool_sdk_core::Tool;
 
-use super::tool::RemoteTool;
-use super::{PublishedTool, WorkerStats, WorkersState};
+use super::{WorkerStats, WorkersState};
 use crate::error::RemoteError;
 use crate::protocol::{PROGRAM, RUN, WORKER, changed_subject, service_name};
 
@@ -72,29 +70,11 @@ impl WorkersState {
 
     /// Publishes the tools of the known workers.
     pub(super) fn publish(self: &Arc<Self>) {
-        let Some(toolset) = self.toolset().filter(|_| !self.closed.is_cancelled()) else { return };
         let mut published = self.lock_published();
-        let hash_of =
-            |(tool, _): &PublishedTool| (tool.remote_name().to_owned(), tool.hash().to_owned());
-        let chosen = self.lock_known().choose_definitions(&published.iter().map(hash_of).collect());
-        let mut tools: Vec<PublishedTool> = Vec::new();
-        for sent in chosen {
-            match published.iter().find(|(tool, _)| tool.hash() == sent.hash) {
-                Some(same) => tools.push(same.clone()),
-                None => tools.extend(RemoteTool::new(self, &sent).map(RemoteTool::publish)),
-            }
-        }
-        let is_same = tools.len() == published.len()
-            && tools.iter().zip(published.iter()).all(|(new, old)| Arc::ptr_eq(&new.1, &old.1));
-        if is_same {
-            return;
-        }
-        let added = |tools: &[PublishedTool]| tools.iter().map(|it| Arc::clone(&it.1)).collect();
-        let before: Vec<Arc<dyn Tool>> = added(&published);
-        match toolset.replace_added(&before, added(&tools)) {
-            Ok(()) => *published = tools,
-            Err(conflict) => tracing::warn!(%conflict, "the tools of workers are left out"),
-        }
+        // The lock orders this and the end of the connection.
+        let Some(toolset) = self.toolset().filter(|_| !self.closed.is_cancelled()) else { return };
+        let chosen = self.lock_known().choose_definitions(&published.hashes());
+        published.replace(&toolset, &chosen, self);
     }
 
     /// Asks the workers for their statistics.

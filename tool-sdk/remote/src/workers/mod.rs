@@ -1,16 +1,18 @@
 //! The workers of a namespace, whose tools a host has beside its own.
 //!
-//! [`discovery`] keeps the list of workers, [`tool`] is a tool of theirs, [`prepare`] and [`run`] are
-//! the two messages of a call.
+//! [`discovery`] keeps the list of workers, [`published_tools`] publishes their tools, [`tool`] is a
+//! tool of theirs, [`prepare`] and [`run`] are the two messages of a call.
 //!
 //! **Invariant:** nothing that a worker says lowers what the host requires of a call.
 
 mod discovery;
 mod known_workers;
 mod prepare;
+mod published_tools;
 mod run;
 mod tool;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -18,10 +20,10 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tool_sdk_core::{Pipeline, Tool, ToolPins, Toolset};
+use tool_sdk_core::{Pipeline, ToolPins, Toolset};
 
 use self::known_workers::KnownWorkers;
-use self::tool::RemoteTool;
+use self::published_tools::PublishedTools;
 use crate::connection::NatsConfig;
 use crate::error::RemoteError;
 use crate::namespace::Namespace;
@@ -136,9 +138,6 @@ impl Drop for OpenWorkers {
     }
 }
 
-/// A tool, and what was added to the toolset for it.
-type PublishedTool = (RemoteTool, Arc<dyn Tool>);
-
 /// What the tools and tasks of a namespace share.
 struct WorkersState {
     config: WorkersConfig,
@@ -147,8 +146,7 @@ struct WorkersState {
     known: Mutex<KnownWorkers>,
     /// Held while workers are asked, so that an old answer never replaces a newer one.
     asking: tokio::sync::Mutex<()>,
-    /// The tools that are published, in the order of their names.
-    published: Mutex<Vec<PublishedTool>>,
+    published: Mutex<PublishedTools>,
     /// Asks for a look at the workers before its time.
     look_now: Notify,
     closed: CancellationToken,
@@ -240,10 +238,13 @@ impl Workers {
     /// Publishes the tools in `toolset` from now on, and keeps them current.
     #[doc(hidden)]
     pub fn attach_toolset(&self, toolset: &Arc<Toolset>) {
-        *self.state().toolset.lock().unwrap_or_else(PoisonError::into_inner) =
-            Arc::downgrade(toolset);
-        self.state().lock_published().clear();
-        self.state().publish();
+        let state = self.state();
+        let attached = Arc::downgrade(toolset);
+        let before = std::mem::replace(&mut *state.lock_toolset(), attached).upgrade();
+        if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, toolset)) {
+            state.lock_published().remove_from(&before);
+        }
+        state.publish();
     }
 
     fn state(&self) -> &Arc<WorkersState> {
@@ -273,6 +274,13 @@ impl Workers {
     /// Fails when the server does not answer.
     pub async fn stats(&self) -> Result<Vec<WorkerStats>, RemoteError> {
         self.state().request_stats().await
+    }
+
+    /// Returns why tools of the workers are left out of the toolset, by the names that they would have:
+    /// another tool has the name, or they could never be called.
+    #[must_use]
+    pub fn left_out_tools(&self) -> BTreeMap<String, String> {
+        self.state().lock_published().left_out().clone()
     }
 
     /// Lets a worker end after its running calls.
@@ -312,23 +320,24 @@ impl Workers {
 impl WorkersState {
     fn close(&self) {
         self.closed.cancel();
-        let published = std::mem::take(&mut *self.lock_published());
         if let Some(toolset) = self.toolset() {
-            // Removing causes no conflict.
-            let added: Vec<_> = published.into_iter().map(|(_, added)| added).collect();
-            let _ = toolset.replace_added(&added, Vec::new());
+            self.lock_published().remove_from(&toolset);
         }
     }
 
     fn toolset(&self) -> Option<Arc<Toolset>> {
-        self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+        self.lock_toolset().upgrade()
+    }
+
+    fn lock_toolset(&self) -> MutexGuard<'_, Weak<Toolset>> {
+        self.toolset.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_known(&self) -> MutexGuard<'_, KnownWorkers> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_published(&self) -> MutexGuard<'_, Vec<PublishedTool>> {
+    fn lock_published(&self) -> MutexGuard<'_, PublishedTools> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

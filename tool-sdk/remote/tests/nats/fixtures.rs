@@ -263,7 +263,11 @@ impl TestHost {
         let registry = Registry::builder().add(tools![hello]).build().unwrap();
         let pipeline = Pipeline::new(Toolset::new(registry))
             .rules(allowed.map(|rule| Rule::parse(Action::Allow, rule).unwrap()));
-        let workers = Workers::connect(&server.config(), config).await.unwrap();
+        Self::attach(Workers::connect(&server.config(), config).await.unwrap(), pipeline)
+    }
+
+    /// A host with the tools of a pipeline and those of workers.
+    pub(crate) fn attach(workers: Workers, pipeline: Pipeline) -> Self {
         workers.attach_to(&pipeline);
         Self { pipeline, workers, session: Session::new("host").with_user("ada") }
     }

@@ -13,5 +13,6 @@ mod calls;
 mod definitions;
 mod faults;
 mod fixtures;
+mod hosts;
 mod permits;
 mod tools;
