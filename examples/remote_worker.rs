@@ -52,7 +52,7 @@ async fn call_through_worker(url: &str) -> Result<String, Box<dyn Error>> {
         .rules([Rule::parse(Action::Allow, "remote_definition(example/whereabouts)")?]);
     let config = WorkersConfig::new("example".parse()?, PermitSigner::from_key(KEY)?);
     let workers = Workers::connect(&server, config).await?;
-    workers.attach_to(&host);
+    workers.attach_to(&host)?;
     wait_for_worker(&workers).await?;
 
     let call = Call::new("remote__example__whereabouts", "{}");

@@ -70,7 +70,7 @@ async fn through_a_remote_worker() {
             true => host.approver(ScriptedApprover::always_respond(ApprovalResponse::Once)),
             false => host,
         };
-        workers.attach_to(&host);
+        workers.attach_to(&host).expect("one namespace");
         let mut events = host.subscribe();
         // An unknown tool is one of the host.
         let name = match scenario.tool {

@@ -177,8 +177,8 @@ pub mod internal {
     pub use crate::tool::args::{ArgChecks, parse_text};
     pub use crate::tool::{ExternalArgNames, check_strict, check_unambiguous, closest_name};
     pub use crate::toolset::{
-        any_forbids_tool, has_useless_pattern, nearly_names_argument, printable_name,
-        tools_without_argument,
+        PrefixReservation, ReservedPrefix, any_forbids_tool, has_useless_pattern,
+        nearly_names_argument, printable_name, tools_without_argument,
     };
     pub use crate::truncate::{RETENTION, is_sweep_due, sweep_outputs};
 

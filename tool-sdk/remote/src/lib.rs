@@ -49,4 +49,5 @@ pub const DEFINITION_PERMISSION: &str = "remote_definition";
 #[doc(hidden)]
 pub mod internal {
     pub use crate::namespace::{is_approval_void, name_prefix, parse_namespace};
+    pub use crate::workers::shared_prefix_message;
 }

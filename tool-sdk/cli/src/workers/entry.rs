@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tool_sdk_remote::internal::{name_prefix, shared_prefix_message};
 use tool_sdk_remote::{
     Namespace, NatsConfig, PermitSigner, RemoteError, ToolPins, Workers, WorkersConfig,
 };
@@ -41,18 +42,29 @@ struct WorkerKeys {
 
 /// Parses the table `[workers]`.
 pub(crate) fn parse_workers(entries: Vec<(String, TomlValue<'_, '_>)>) -> WorkerEntries {
-    entries.into_iter().filter_map(parse_entry).collect()
+    let mut parsed = WorkerEntries::new();
+    for (name, part) in entries {
+        let entry = part.read_with(|keys: WorkerKeys| parse_entry(&name, keys, &parsed));
+        parsed.extend(entry);
+    }
+    parsed
 }
 
-fn parse_entry((name, part): (String, TomlValue<'_, '_>)) -> Option<WorkerEntry> {
-    part.read_with(|keys: WorkerKeys| {
-        let namespace: Namespace = name.parse().map_err(|error: RemoteError| error.to_string())?;
-        NatsConfig::new(keys.url.clone()).map_err(|error| error.to_string())?;
-        match keys.key_file.is_some() == keys.key_env.is_some() {
-            true => Err("it needs either `key_file` or `key_env`".to_owned()),
-            false => Ok(WorkerEntry { namespace, keys }),
-        }
-    })
+fn parse_entry(
+    name: &str,
+    keys: WorkerKeys,
+    others: &[WorkerEntry],
+) -> std::result::Result<WorkerEntry, String> {
+    let namespace: Namespace = name.parse().map_err(|error: RemoteError| error.to_string())?;
+    NatsConfig::new(keys.url.clone()).map_err(|error| error.to_string())?;
+    let prefix = name_prefix(&namespace);
+    if let Some(other) = others.iter().find(|other| name_prefix(&other.namespace) == prefix) {
+        return Err(shared_prefix_message(other.namespace.as_str(), &namespace));
+    }
+    match keys.key_file.is_some() == keys.key_env.is_some() {
+        true => Err("it needs either `key_file` or `key_env`".to_owned()),
+        false => Ok(WorkerEntry { namespace, keys }),
+    }
 }
 
 /// The workers of a namespace, with their keys.
@@ -111,4 +123,48 @@ fn read_secret_variable(variable: &str, io: &Io<'_>) -> Result<String> {
         CommandError::config(format_args!("the variable `{variable}` is not set"))
             .hint("it must hold the permit key of the workers")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ConfigErrors;
+
+    /// Parses workers; returns the formatted errors.
+    fn errors_of(text: &str) -> String {
+        let errors = ConfigErrors::new(text);
+        let table = errors.parse_root().and_then(|root| root.into_table_with(&["workers"]));
+        if let Some(mut table) = table {
+            parse_workers(table.take_named_values("workers"));
+        }
+        errors.format_errors("f")
+    }
+
+    #[test]
+    fn rejects_invalid_entries() {
+        for (name, keys, words) in [
+            ("a", "key_env = 'K'", "missing field `url`"),
+            ("a", "url = 'nats://a'", "needs either `key_file` or `key_env`"),
+            ("a", "url = 'nats://a'\nkey_env = 'K'\nkey_file = 'f'", "needs either"),
+            ("a", "url = 'http://a'\nkey_env = 'K'", "must begin with nats:// or tls://"),
+            ("a", "url = 'nats://me:secret@a'\nkey_env = 'K'", "file of credentials"),
+            ("a", "url = 'nats://a'\nkey_env = 'K'\nkey = 'x'", "unknown field `key`"),
+            ("A", "url = 'nats://a'\nkey_env = 'K'", "`A` is not a namespace"),
+        ] {
+            let errors = errors_of(&format!("[workers.{name}]\n{keys}\n"));
+            assert!(errors.contains(words), "{keys}: {errors}");
+        }
+    }
+
+    #[test]
+    fn rejects_namespaces_with_the_same_tool_names() {
+        let entry = |name: &str| format!("[workers.{name}]\nurl = 'nats://a'\nkey_env = 'K'\n");
+        assert_eq!(errors_of(&(entry("gpu-pool") + &entry("gpu-pool2"))), "");
+        let errors = errors_of(&(entry("gpu-pool") + &entry("gpu_pool")));
+        assert!(
+            errors.contains("the namespaces `gpu-pool` and `gpu_pool` cannot be used together"),
+            "{errors}"
+        );
+        assert!(errors.contains("`workers.gpu_pool`"), "{errors}");
+    }
 }

@@ -70,7 +70,7 @@ impl ConfiguredWorkers {
     pub(super) fn attach_toolset(&self, toolset: &Arc<Toolset>) {
         let mut state = self.lock_state();
         state.toolset = Some(Arc::clone(toolset));
-        state.connected.iter().for_each(|workers| workers.attach_toolset(toolset));
+        state.connected.iter().for_each(|workers| attach(workers, toolset));
     }
 
     /// Connects to the workers of every namespace; returns those that failed.
@@ -107,7 +107,7 @@ impl ConfiguredWorkers {
     fn add(&self, workers: Workers) {
         let mut state = self.lock_state();
         if let Some(toolset) = &state.toolset {
-            workers.attach_toolset(toolset);
+            attach(&workers, toolset);
         }
         state.connected.push(workers);
     }
@@ -144,6 +144,13 @@ impl ConfiguredWorkers {
 
     fn lock_state(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn attach(workers: &Workers, toolset: &Arc<Toolset>) {
+    if let Err(error) = workers.attach_toolset(toolset) {
+        // The configuration refuses two namespaces with one prefix, so this does not happen.
+        tracing::warn!(%error, "the tools of workers are left out");
     }
 }
 

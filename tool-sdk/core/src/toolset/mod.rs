@@ -8,6 +8,7 @@ mod addition;
 mod agent;
 mod filter;
 mod model_profile;
+mod name_prefix;
 mod plugins;
 mod rules;
 mod search;
@@ -29,6 +30,8 @@ use self::addition::{SessionViews, ToolAddition};
 pub use self::agent::AgentProfile;
 use self::filter::AudienceFilter;
 pub use self::model_profile::ModelProfile;
+use self::name_prefix::ReservedPrefixes;
+pub use self::name_prefix::{PrefixReservation, ReservedPrefix};
 pub(crate) use self::rules::is_about_files;
 pub use self::rules::{has_useless_pattern, nearly_names_argument, tools_without_argument};
 pub use self::select::any_forbids_tool;
@@ -73,6 +76,8 @@ pub struct Toolset {
     state: RwLock<ToolsetState>,
     /// Locked during an update, so that readers wait only for its last step.
     update_lock: Mutex<()>,
+    /// The prefixes of names that sources of tools have here.
+    prefixes: ReservedPrefixes,
     changed: watch::Sender<()>,
 }
 
@@ -118,7 +123,8 @@ impl Toolset {
 
     fn from_state(registry: Registry, state: ToolsetState) -> Self {
         let state = RwLock::new(state);
-        Self { registry, state, update_lock: Mutex::default(), changed: watch::Sender::default() }
+        let (update_lock, prefixes, changed) = Default::default();
+        Self { registry, state, update_lock, prefixes, changed }
     }
 
     /// Adds tools with `scope`; tools with only other scopes stay hidden.

@@ -1,10 +1,12 @@
 //! The workers of a namespace, whose tools a host has beside its own.
 //!
-//! [`discovery`] keeps the list of workers, [`published_tools`] publishes their tools, [`tool`] is a
-//! tool of theirs, [`prepare`] and [`run`] are the two messages of a call.
+//! [`discovery`] keeps the list of workers, [`published_tools`] publishes their tools in the
+//! [`attached_toolset`], [`tool`] is a tool of theirs, [`prepare`] and [`run`] are the two messages of
+//! a call.
 //!
 //! **Invariant:** nothing that a worker says lowers what the host requires of a call.
 
+mod attached_toolset;
 mod discovery;
 mod known_workers;
 mod prepare;
@@ -14,7 +16,7 @@ mod tool;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -22,6 +24,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Pipeline, ToolPins, Toolset};
 
+use self::attached_toolset::AttachedToolset;
+pub use self::attached_toolset::shared_prefix_message;
 use self::known_workers::KnownWorkers;
 use self::published_tools::PublishedTools;
 use crate::connection::NatsConfig;
@@ -119,7 +123,7 @@ impl WorkersConfig {
 /// let config = WorkersConfig::new("demo".parse()?, PermitSigner::from_key(key)?);
 /// let server = NatsConfig::new("nats://127.0.0.1:4222")?;
 /// let workers = Workers::connect(&server, config).await?;
-/// workers.attach_to(&pipeline);
+/// workers.attach_to(&pipeline)?;
 ///
 /// let call = Call::new("remote__demo__read_file", r#"{"path": "notes.txt"}"#);
 /// println!("{}", pipeline.call(&Session::default(), call).await.text());
@@ -142,7 +146,7 @@ impl Drop for OpenWorkers {
 struct WorkersState {
     config: WorkersConfig,
     payloads: MessageCodec,
-    toolset: Mutex<Weak<Toolset>>,
+    attached: AttachedToolset,
     known: Mutex<KnownWorkers>,
     /// Held while workers are asked, so that an old answer never replaces a newer one.
     asking: tokio::sync::Mutex<()>,
@@ -213,7 +217,7 @@ impl Workers {
         let state = Arc::new(WorkersState {
             payloads: MessageCodec::new(client, &config.namespace),
             config,
-            toolset: Mutex::default(),
+            attached: AttachedToolset::default(),
             known: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             published: Mutex::default(),
@@ -229,22 +233,33 @@ impl Workers {
     /// Adds the tools to those of `pipeline`, keeps them current, and closes the connection with the
     /// pipeline. Attach them after the pipeline is set up: a later setter of the pipeline replaces its
     /// toolset.
-    pub fn attach_to(&self, pipeline: &Pipeline) {
-        self.attach_toolset(&pipeline.shared_toolset());
+    ///
+    /// # Errors
+    ///
+    /// Fails when the pipeline has workers of a namespace that is equal to this one after `-` is
+    /// replaced by `_`: their tools would have the same names.
+    pub fn attach_to(&self, pipeline: &Pipeline) -> Result<(), RemoteError> {
+        self.attach_toolset(&pipeline.shared_toolset())?;
         let workers = self.clone();
         pipeline.on_close("remote workers", async move || workers.close());
+        Ok(())
     }
 
     /// Publishes the tools in `toolset` from now on, and keeps them current.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`attach_to`](Self::attach_to) does.
     #[doc(hidden)]
-    pub fn attach_toolset(&self, toolset: &Arc<Toolset>) {
+    pub fn attach_toolset(&self, toolset: &Arc<Toolset>) -> Result<(), RemoteError> {
         let state = self.state();
-        let attached = Arc::downgrade(toolset);
-        let before = std::mem::replace(&mut *state.lock_toolset(), attached).upgrade();
+        let before = state.toolset();
+        state.attached.attach(toolset, &state.config.namespace)?;
         if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, toolset)) {
             state.lock_published().remove_from(&before);
         }
         state.publish();
+        Ok(())
     }
 
     fn state(&self) -> &Arc<WorkersState> {
@@ -323,14 +338,11 @@ impl WorkersState {
         if let Some(toolset) = self.toolset() {
             self.lock_published().remove_from(&toolset);
         }
+        self.attached.detach();
     }
 
     fn toolset(&self) -> Option<Arc<Toolset>> {
-        self.lock_toolset().upgrade()
-    }
-
-    fn lock_toolset(&self) -> MutexGuard<'_, Weak<Toolset>> {
-        self.toolset.lock().unwrap_or_else(PoisonError::into_inner)
+        self.attached.upgrade()
     }
 
     fn lock_known(&self) -> MutexGuard<'_, KnownWorkers> {

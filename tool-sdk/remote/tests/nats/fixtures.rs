@@ -268,7 +268,7 @@ impl TestHost {
 
     /// A host with the tools of a pipeline and those of workers.
     pub(crate) fn attach(workers: Workers, pipeline: Pipeline) -> Self {
-        workers.attach_to(&pipeline);
+        workers.attach_to(&pipeline).unwrap();
         Self { pipeline, workers, session: Session::new("host").with_user("ada") }
     }
 

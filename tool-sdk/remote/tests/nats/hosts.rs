@@ -1,4 +1,4 @@
-//! Hosts: names that are in use.
+//! Hosts: names that are in use, namespaces with the same names.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use tool_sdk_core::{
     Action, Call, Definition, DynamicTool, Pipeline, Registry, Rule, Schema, Tool, ToolError,
     ToolName, Toolset,
 };
-use tool_sdk_remote::Workers;
+use tool_sdk_remote::{Namespace, PermitSigner, Workers, WorkersConfig};
 
-use crate::fixtures::{LocalWorker, NatsServer, TestHost, worker_config, workers_config};
+use crate::fixtures::{KEY, LocalWorker, NatsServer, TestHost, worker_config, workers_config};
 
 /// A tool of this name, which says that it runs on the host.
 fn own_tool(name: &'static str, description: &'static str) -> impl Tool {
@@ -54,7 +54,27 @@ async fn a_name_that_is_in_use_keeps_no_other_tool_out() {
     assert!(!host.tool_names().contains(&"remote__demo__later".to_owned()));
 
     // The tool comes once its name is free.
-    host.workers.attach_to(&pipeline_with(vec![]));
+    host.workers.attach_to(&pipeline_with(vec![])).unwrap();
     assert_eq!(host.workers.left_out_tools().len(), 0);
     assert_eq!(host.tool_names(), ["remote__demo__add"], "the first toolset has none of them");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn namespaces_with_the_same_tool_names_are_refused() {
+    let Some(server) = NatsServer::start().await else { return };
+    let connect = async |namespace: &str| {
+        let namespace: Namespace = namespace.parse().unwrap();
+        let signer = PermitSigner::from_key(KEY).unwrap();
+        Workers::connect(&server.config(), WorkersConfig::new(namespace, signer)).await.unwrap()
+    };
+    let pipeline = pipeline_with(vec![]);
+    let (one, two) = (connect("gpu-pool").await, connect("gpu_pool").await);
+    one.attach_to(&pipeline).unwrap();
+    one.attach_to(&pipeline).unwrap();
+    let refused = two.attach_to(&pipeline).unwrap_err().to_string();
+    assert!(refused.contains("`gpu-pool` and `gpu_pool` cannot be used together"), "{refused}");
+    let again = connect("gpu-pool").await.attach_to(&pipeline).unwrap_err().to_string();
+    assert!(again.contains("`gpu-pool` are attached already"), "{again}");
+    one.close();
+    two.attach_to(&pipeline).unwrap();
 }
