@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use crate::permit::is_random_id;
 use crate::protocol::WorkerRefusal;
 
 /// How many nonces are remembered; more permits at a time are refused.
@@ -12,9 +13,6 @@ const MAX_NONCES: usize = 1 << 18;
 
 /// How many cancellations are remembered that came before their call.
 const MAX_CANCELLED: usize = 4096;
-
-/// How long a nonce is: 128 bits in hexadecimal.
-const NONCE_LENGTH: usize = 32;
 
 /// Used nonces, with the time in milliseconds since 1970 at which they can be forgotten.
 #[derive(Debug, Default)]
@@ -55,9 +53,7 @@ pub(crate) struct CancelledNonces {
 impl CancelledNonces {
     /// Remembers a nonce; a text that is none is ignored.
     pub(crate) fn insert(&mut self, nonce: &str) {
-        let is_nonce =
-            nonce.len() == NONCE_LENGTH && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_nonce || !self.known.insert(nonce.to_owned()) {
+        if !is_random_id(nonce) || !self.known.insert(nonce.to_owned()) {
             return;
         }
         self.order.push_back(nonce.to_owned());
@@ -97,7 +93,7 @@ mod tests {
             cancelled.insert(&nonce(number));
         }
         cancelled.insert("no nonce");
-        cancelled.insert(&"x".repeat(NONCE_LENGTH));
+        cancelled.insert(&"x".repeat(32));
         assert!(!cancelled.contains(&nonce(0)) && cancelled.contains(&nonce(MAX_CANCELLED)));
         assert_eq!((cancelled.order.len(), cancelled.known.len()), (MAX_CANCELLED, MAX_CANCELLED));
     }

@@ -53,6 +53,11 @@ impl MessageCodec {
         Self { client, bucket: format!("tools-{namespace}"), store: Arc::default() }
     }
 
+    /// Returns the largest message that is sent as it is.
+    pub(crate) fn max_message(&self) -> usize {
+        self.client.max_payload().saturating_sub(HEADROOM)
+    }
+
     /// Returns the object store, which is created on first use.
     async fn store(&self) -> Result<&object_store::ObjectStore, RemoteError> {
         let unavailable = |error: &dyn fmt::Display| {
@@ -84,7 +89,7 @@ impl MessageCodec {
         message: &impl Serialize,
     ) -> Result<(HeaderMap, Bytes), RemoteError> {
         let bytes = serde_json::to_vec(message).map_err(RemoteError::request)?;
-        if bytes.len() + HEADROOM <= self.client.max_payload() {
+        if bytes.len() <= self.max_message() {
             return Ok((headers, bytes.into()));
         }
         let name = random_id();

@@ -40,6 +40,8 @@ pub enum PermitPurpose {
     Run,
     /// To stop a worker once its running calls have ended.
     Drain,
+    /// To tell a running call what the host answers to a question of its tool.
+    Answer,
 }
 
 /// A statement of a host that one call may be prepared or run, once, until a deadline.
@@ -65,7 +67,8 @@ pub struct Permit {
     pub tool: String,
     /// The hash of the tool's definition.
     pub definition: String,
-    /// The fingerprint of the call that may run, or a hash of the arguments to prepare.
+    /// The fingerprint of the call that may run, or a hash of the arguments to prepare, or of a
+    /// question and its answer.
     pub binding: String,
     /// When it expires, in milliseconds since 1970.
     pub expires_ms: u64,
@@ -118,6 +121,11 @@ pub(crate) fn random_id() -> String {
     // Without random numbers every permit has the same nonce, and workers accept one of them.
     let _ = getrandom::fill(&mut bits);
     format!("{:032x}", u128::from_be_bytes(bits))
+}
+
+/// Whether the text is one that [`random_id`] returns, so that it can be part of a subject.
+pub(crate) fn is_random_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Why a permit is not accepted.

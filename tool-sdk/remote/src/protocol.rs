@@ -6,6 +6,7 @@
 //! tools.NS.v1.worker.ID.prepare        prepare, by this worker
 //! tools.NS.v1.worker.ID.run            run, by the worker that prepared
 //! tools.NS.v1.worker.ID.cancel.NONCE   cancels the call of the permit with this nonce
+//! tools.NS.v1.worker.ID.answer.ID      answers the question with this id
 //! tools.NS.v1.worker.ID.drain          ends the worker after its running calls
 //! tools.NS.v1.changed                  a worker came or has other tools; its id, when it goes
 //! ```
@@ -15,9 +16,11 @@
 
 use async_nats::header::HeaderMap;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tool_sdk_core::internal::sha256_hex;
 use tool_sdk_core::{
-    CallFacts, Context, FailureRecord, Leniency, Output, Session, Signal, ToolError,
+    CallFacts, Context, FailureRecord, Leniency, Output, RequestedAccess, Resource, Session,
+    Signal, ToolError,
 };
 
 use crate::namespace::Namespace;
@@ -27,6 +30,7 @@ pub(crate) const RUN: &str = "run";
 pub(crate) const PREPARE: &str = "prepare";
 pub(crate) const DRAIN: &str = "drain";
 pub(crate) const CANCEL: &str = "cancel";
+pub(crate) const ANSWER: &str = "answer";
 /// The metadata of an endpoint: the definition of its tool, as JSON.
 pub(crate) const DEFINITION: &str = "definition";
 /// The metadata of a service: the id of the worker, and the program.
@@ -71,6 +75,11 @@ pub(crate) fn arguments_digest(arguments: &str) -> String {
     sha256_hex(arguments)
 }
 
+/// Returns the digest to which the permit of an answer is bound.
+pub(crate) fn answer_digest(question: &str, answer: &[u8]) -> String {
+    sha256_hex([question.as_bytes(), b"\0", answer].concat())
+}
+
 /// Returns the headers of a call of this context.
 fn trace_headers(cx: &Context) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -93,7 +102,7 @@ pub(crate) fn with_trace(session: Session, headers: Option<&HeaderMap>) -> Sessi
 /// The header with the signed permit, which the worker checks before it reads the message.
 const PERMIT: &str = "Tool-Permit";
 
-/// Returns the headers of a request: its permit, and the trace of its call.
+/// Returns the headers of a request or an answer: its permit, and the trace of its call.
 pub(crate) fn request_headers(permit: &str, cx: &Context) -> HeaderMap {
     let mut headers = trace_headers(cx);
     headers.insert(PERMIT, permit);
@@ -111,6 +120,9 @@ pub(crate) struct CallRequest {
     /// The arguments as JSON.
     pub(crate) arguments: String,
     pub(crate) lenient: Leniency,
+    /// Whether the user of the host can fill in forms.
+    #[serde(default)]
+    pub(crate) has_forms: bool,
 }
 
 /// Why a worker did not do what it was asked; the tool did not run.
@@ -175,9 +187,71 @@ pub(crate) enum RunBody {
     Signal(Signal),
     /// The worker warns its caller.
     Warned(String),
+    /// The running tool asks something, and waits for the answer.
+    Asked {
+        id: String,
+        question: ToolQuestion,
+    },
     /// The call has ended.
     Finished(Box<RunResult>),
     Refused(WorkerRefusal),
+}
+
+/// How many questions a call may ask.
+pub(crate) const MAX_QUESTIONS: usize = 16;
+
+/// What a running tool asks.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToolQuestion {
+    /// The parameters of a form for the user, as the Model Context Protocol defines them.
+    Form(Value),
+    /// Whether the call may do something beyond its arguments.
+    Permission(RequestedPermission),
+}
+
+/// A permission that a running tool requests. A worker that lies about it gains nothing: the host
+/// decides by what it says, under a permission of the namespace.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RequestedPermission {
+    pub(crate) permission: String,
+    text: String,
+    names: Vec<String>,
+    is_read_only: bool,
+}
+
+impl RequestedPermission {
+    /// Describes what the approval request of a running tool is about.
+    pub(crate) fn from_resource(resource: &Resource) -> Self {
+        Self {
+            permission: resource.permission().unwrap_or_default().to_owned(),
+            text: resource.text().to_owned(),
+            names: resource.suggestions().to_vec(),
+            is_read_only: resource.is_asked_by_default(),
+        }
+    }
+
+    /// Returns what is requested.
+    pub(crate) fn access(&self) -> RequestedAccess {
+        let what = RequestedAccess::new(&self.text);
+        let what = self.names.iter().fold(what, RequestedAccess::with_name);
+        match self.is_read_only {
+            true => what.read_only(),
+            false => what,
+        }
+    }
+}
+
+/// What the host answers to a question of a running tool.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HostAnswer {
+    /// The answer of the user to a form, as the Model Context Protocol defines it.
+    Form(Value),
+    /// Whether the call may do what it requested.
+    Permission(bool),
+    /// The question was not answered.
+    Failed(FailureRecord),
 }
 
 /// How a call ended.

@@ -22,13 +22,14 @@ pub struct RequestedAccess {
     text: String,
     names: Vec<String>,
     is_read_only: bool,
+    denied_under: Option<String>,
 }
 
 impl RequestedAccess {
     /// Creates a request for what rules know by this text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), names: Vec::new(), is_read_only: false }
+        Self { text: text.into(), names: Vec::new(), is_read_only: false, denied_under: None }
     }
 
     /// Adds the name of a group that it belongs to, such as `domain:docs.rs`. Rules match it as
@@ -44,6 +45,14 @@ impl RequestedAccess {
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
+        self
+    }
+
+    /// Lets rules that deny or ask also match it under this permission.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn denied_under(mut self, permission: impl Into<String>) -> Self {
+        self.denied_under = Some(permission.into());
         self
     }
 
@@ -63,6 +72,11 @@ impl RequestedAccess {
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
+    }
+
+    /// Returns the permission under which only rules that deny or ask match it.
+    pub(crate) fn denying_permission(&self) -> Option<&str> {
+        self.denied_under.as_deref()
     }
 
     pub(crate) fn text_mut(&mut self) -> &mut String {

@@ -97,6 +97,8 @@ struct PermissionRequest {
     cx: Context,
     tool: Arc<dyn Tool>,
     resource: Resource,
+    /// The same under the permission of which only rules that deny or ask count.
+    denied: Option<Resource>,
 }
 
 impl PermissionRequest {
@@ -111,7 +113,11 @@ impl PermissionRequest {
         if let Some(redactor) = cx.session().secret_redactor() {
             redactor.mask_learned(what.text_mut());
         }
-        Some(Self { inner, cx, tool, resource: to_resource(&what).with_permission(permission) })
+        let resource = to_resource(&what);
+        let denied = what
+            .denying_permission()
+            .map(|denying| resource.clone().with_permission(denying.to_owned()).deny_rules_only());
+        Some(Self { inner, cx, tool, resource: resource.with_permission(permission), denied })
     }
 
     async fn decide_and_ask(&self) -> (Decision, Option<ApprovalAnswer>) {
@@ -166,8 +172,9 @@ impl PermissionRequest {
 
     /// Evaluates the current rules, grants and mode.
     fn decide(&self, overrides: &[PolicyOverride]) -> Decision {
-        let Self { inner, cx, tool, resource } = self;
+        let Self { inner, cx, tool, resource, denied } = self;
         let to = grantee(tool.definition(), resource);
+        let resources: Vec<Resource> = [resource].into_iter().chain(denied).cloned().collect();
         let stored = inner.stored_grants(cx.session());
         let decisions = deciding_sessions(inner, cx.session()).map(|session| {
             let view = inner.toolset.view_for(&session);
@@ -177,7 +184,7 @@ impl PermissionRequest {
             };
             policy.decide(PolicyQuestion {
                 class: RiskClass::Execute,
-                resources: Some(std::slice::from_ref(resource)),
+                resources: Some(&resources),
                 arguments: &|_: &str| None,
                 approval_required: None,
                 is_granted: &|resource| {
@@ -202,7 +209,7 @@ impl PermissionRequest {
     }
 
     fn make_request(&self, decision: &Decision) -> Option<ApprovalRequest> {
-        let Self { inner, cx, tool, resource } = self;
+        let Self { inner, cx, tool, resource, .. } = self;
         let definition = tool.definition();
         let witness = EventHookObserver::for_call(inner, cx.session(), cx.tool(), cx.origin());
         let is_liftable = self.decide(&[PolicyOverride::allow("")]).action == Action::Allow;

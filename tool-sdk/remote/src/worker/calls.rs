@@ -9,18 +9,15 @@ use std::time::Duration;
 use async_nats::header::HeaderMap;
 use async_nats::service::Request;
 use bytes::Bytes;
-use futures_util::future::{BoxFuture, ready};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::internal::SessionListener;
-use tool_sdk_core::{
-    ApprovalRequest, ApprovalResponse, Approver, Call, FailureRecord, Outcome, RawArgs, Signal,
-    ToolError, ToolName,
-};
+use tool_sdk_core::{Call, FailureRecord, Outcome, RawArgs, Signal, ToolError, ToolName};
 
+use super::questions::{CallTimeLimit, ForwardingApprover, QuestionForwarder};
 use super::{EndpointKind, RunTable, ToolOffer, WorkerState};
 use crate::error::RemoteError;
 use crate::permit::{Permit, PermitPurpose, now_ms};
@@ -85,7 +82,7 @@ impl WorkerState {
     }
 
     /// Runs a call and reports on it until it has ended.
-    async fn run(&self, request: &Request) {
+    async fn run(self: &Arc<Self>, request: &Request) {
         let mut seq = 0;
         let body = match self.run_accepted(request, &mut seq).await {
             Ok(outcome) => {
@@ -110,7 +107,7 @@ impl WorkerState {
 
     /// Runs a call that the host may run.
     async fn run_accepted(
-        &self,
+        self: &Arc<Self>,
         request: &Request,
         seq: &mut u64,
     ) -> Result<Outcome, WorkerRefusal> {
@@ -171,30 +168,38 @@ impl WorkerState {
 
     /// Runs the call of a permit in the worker's pipeline, whose rules still count.
     async fn run_permitted(
-        &self,
+        self: &Arc<Self>,
         request: &Request,
         permit: &Permit,
         received: CallRequest,
         cancel: &CancellationToken,
         seq: &mut u64,
     ) -> Outcome {
-        let (sender, mut signals) = mpsc::channel(MAX_WAITING);
+        let (sender, mut messages) = mpsc::channel(MAX_WAITING);
+        let limit = Arc::new(CallTimeLimit::new(permit.remaining() + DEADLINE_GRACE));
+        let questions = Arc::new(QuestionForwarder::new(
+            Arc::clone(self),
+            permit,
+            sender.clone(),
+            Arc::clone(&limit),
+            received.has_forms,
+        ));
         let session = self.sessions.session_for(permit);
         let session = with_trace(session, request.message.headers.as_ref())
-            .with_approver(PermitApprover::new(permit))
+            .with_approver(ForwardingApprover(Arc::clone(&questions)))
+            .with_inquiry_handler(questions)
             .with_listener(Arc::new(SignalForwarder(sender)));
         let call =
             call_of(permit, received).bound_to(&*permit.binding).cancelled_by(cancel.clone());
         let mut running = std::pin::pin!(self.pipeline.call(&session, call));
         let mut beats = tokio::time::interval(self.config.heartbeat);
-        let limit = permit.remaining() + DEADLINE_GRACE;
-        let mut expired = std::pin::pin!(tokio::time::sleep(limit));
+        let mut expired = std::pin::pin!(limit.wait_until_over());
         loop {
             let body = tokio::select! {
                 biased;
-                Some(body) = signals.recv() => body,
+                Some(body) = messages.recv() => body,
                 outcome = &mut running => {
-                    while let Ok(body) = signals.try_recv() {
+                    while let Ok(body) = messages.try_recv() {
                         self.report(request, seq, body).await;
                     }
                     return outcome;
@@ -274,7 +279,11 @@ impl WorkerState {
         }
     }
 
-    fn verify(&self, text: &str, purpose: PermitPurpose) -> Result<Permit, WorkerRefusal> {
+    pub(super) fn verify(
+        &self,
+        text: &str,
+        purpose: PermitPurpose,
+    ) -> Result<Permit, WorkerRefusal> {
         let permit = self.config.verifier.verify(text).map_err(|_| WorkerRefusal::Permit)?;
         if permit.purpose != purpose || permit.namespace != self.config.namespace.as_str() {
             return Err(WorkerRefusal::Permit);
@@ -340,34 +349,6 @@ fn call_of(permit: &Permit, received: CallRequest) -> Call<'static> {
 fn expiry(permit: &Permit) -> u64 {
     const MARGIN_MS: u64 = 60_000;
     permit.expires_ms.saturating_add(MARGIN_MS)
-}
-
-/// Approves the one call that a permit names.
-struct PermitApprover {
-    fingerprint: String,
-    user: Option<String>,
-}
-
-impl PermitApprover {
-    fn new(permit: &Permit) -> Self {
-        Self { fingerprint: permit.binding.clone(), user: permit.user.clone() }
-    }
-}
-
-impl Approver for PermitApprover {
-    fn request_approval(
-        &self,
-        request: Arc<ApprovalRequest>,
-    ) -> BoxFuture<'static, Option<ApprovalResponse>> {
-        let answer = match request.fingerprint == self.fingerprint {
-            true => ApprovalResponse::Once,
-            false => ApprovalResponse::Reject,
-        };
-        if let Some(user) = &self.user {
-            request.set_responder(user.clone());
-        }
-        Box::pin(ready(Some(answer)))
-    }
 }
 
 /// Sends what a running tool reports to the task that runs the call.

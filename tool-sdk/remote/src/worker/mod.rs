@@ -1,11 +1,13 @@
 //! A worker: serves the tools of its program to the hosts of a namespace.
 //!
-//! [`offer`] is what the services API lists, [`calls`] prepares and runs.
+//! [`offer`] is what the services API lists, [`calls`] prepares and runs, and [`questions`] forwards what
+//! running tools ask.
 //!
 //! **Invariant:** nothing runs before a permit for exactly this call was accepted.
 
 mod calls;
 mod offer;
+mod questions;
 mod sessions;
 
 use std::collections::HashMap;
@@ -27,6 +29,7 @@ use tool_sdk_core::{Pipeline, Session};
 
 use self::calls::SEND_TIMEOUT;
 use self::offer::ToolOffer;
+use self::questions::OpenQuestions;
 use self::sessions::WorkerSessions;
 use crate::connection::NatsConfig;
 use crate::error::RemoteError;
@@ -35,8 +38,8 @@ use crate::nonces::{CancelledNonces, UsedNonces};
 use crate::payload::MessageCodec;
 use crate::permit::{PermitVerifier, random_id};
 use crate::protocol::{
-    CANCEL, DRAIN, PREPARE, PROGRAM, RUN, TOOL_COUNT, WORKER, changed_subject, service_name,
-    short_hash, tool_subject, worker_subject,
+    ANSWER, CANCEL, DRAIN, PREPARE, PROGRAM, RUN, TOOL_COUNT, WORKER, changed_subject,
+    service_name, short_hash, tool_subject, worker_subject,
 };
 
 /// How many calls a worker prepares at the same time.
@@ -138,6 +141,7 @@ struct WorkerState {
     /// The tools that are offered now.
     offer: Mutex<Arc<ToolOffer>>,
     running: Mutex<RunTable>,
+    questions: OpenQuestions,
     reading: Semaphore,
     tasks: TaskTracker,
     drain: CancellationToken,
@@ -198,6 +202,7 @@ impl Worker {
             preparing: Semaphore::new(MAX_PREPARING),
             offer: Mutex::default(),
             running: Mutex::default(),
+            questions: OpenQuestions::default(),
             reading: Semaphore::new(MAX_READING),
             tasks: TaskTracker::new(),
             drain: CancellationToken::new(),
@@ -221,8 +226,9 @@ impl Worker {
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), RemoteError> {
         let state = &self.0;
         let client = &state.payloads.client;
-        let cancels = worker_subject(&state.config.namespace, &state.id, CANCEL) + ".*";
-        let mut cancels = client.subscribe(cancels).await.map_err(RemoteError::request)?;
+        let subject = |verb| worker_subject(&state.config.namespace, &state.id, verb) + ".*";
+        let mut cancels = client.subscribe(subject(CANCEL)).await.map_err(RemoteError::request)?;
+        let mut answers = client.subscribe(subject(ANSWER)).await.map_err(RemoteError::request)?;
         let mut changes = state.pipeline.toolset().subscribe_changes();
         let (mut service, mut requests) = state.offer_tools().await?;
         loop {
@@ -230,6 +236,7 @@ impl Worker {
                 () = shutdown.cancelled() => break,
                 () = state.drain.cancelled() => break,
                 Some(cancel) = cancels.next() => state.cancel_call(&cancel.subject),
+                Some(answer) = answers.next() => state.receive_answer(&answer),
                 Some((kind, request)) = requests.next() => {
                     state.tasks.spawn(Arc::clone(state).handle(kind, request));
                 }
@@ -270,6 +277,7 @@ impl Worker {
                 tokio::select! {
                     () = &mut ended => return,
                     Some(cancel) = cancels.next() => state.cancel_call(&cancel.subject),
+                    Some(answer) = answers.next() => state.receive_answer(&answer),
                 }
             }
         };

@@ -2,7 +2,7 @@
 //!
 //! [`discovery`] keeps the list of workers, [`published_tools`] publishes their tools in the
 //! [`attached_toolset`], [`tool`] is a tool of theirs, [`prepare`] and [`run`] are the two messages of
-//! a call.
+//! a call, and [`questions`] answers what its tool asks meanwhile.
 //!
 //! **Invariant:** nothing that a worker says lowers what the host requires of a call.
 
@@ -11,6 +11,7 @@ mod discovery;
 mod known_workers;
 mod prepare;
 mod published_tools;
+mod questions;
 mod run;
 mod tool;
 

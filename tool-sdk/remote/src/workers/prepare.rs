@@ -135,7 +135,7 @@ impl RemoteToolState {
         let answer = timeout(patience, async {
             let headers = request_headers(&workers.config.signer.sign(&permit)?, cx);
             let (headers, bytes) =
-                workers.payloads.encode(headers, &arguments.to_request()).await?;
+                workers.payloads.encode(headers, &arguments.to_request(cx)).await?;
             let request = Request::new().headers(headers).payload(bytes).timeout(None);
             Ok::<_, RemoteError>(workers.payloads.client.send_request(subject, request).await)
         })

@@ -8,10 +8,12 @@ use std::time::Duration;
 use async_nats::{Client, StatusCode};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use tokio::time::{Instant, timeout};
+use futures_util::stream::FuturesUnordered;
+use tokio::time::{Instant, timeout_at};
 use tool_sdk_core::{Context, Output, RiskClass, Signal, ToolError};
 
 use super::prepare::PreparedElsewhere;
+use super::questions::QuestionHandler;
 use super::tool::{CheckedArguments, RemoteToolState};
 use crate::permit::PermitPurpose;
 use crate::protocol::{
@@ -102,7 +104,7 @@ impl RemoteToolState {
             let messages = client.subscribe(inbox.clone()).await.map_err(|it| it.to_string())?;
             let signed = workers.config.signer.sign(&permit).map_err(|it| it.to_string())?;
             let headers = request_headers(&signed, cx);
-            let encoded = workers.payloads.encode(headers, &arguments.to_request()).await;
+            let encoded = workers.payloads.encode(headers, &arguments.to_request(cx)).await;
             let (headers, bytes) = encoded.map_err(|it| it.to_string())?;
             let subject = worker_subject(namespace, worker, RUN);
             client
@@ -119,10 +121,18 @@ impl RemoteToolState {
             client,
             subject: Some(worker_subject(namespace, worker, &format!("{CANCEL}.{}", permit.nonce))),
         };
-        let mut expected = 0;
+        let questions = QuestionHandler::new(self, worker, cx);
+        let mut answering = FuturesUnordered::new();
+        let (mut expected, mut heard) = (0, Instant::now());
         loop {
             let silence = workers.config.lost_after;
-            let message = match timeout(silence, messages.next()).await {
+            let received = tokio::select! {
+                biased;
+                received = timeout_at(heard + silence, messages.next()) => received,
+                Some(()) = answering.next() => continue,
+            };
+            heard = Instant::now();
+            let message = match received {
                 Ok(Some(message)) => message,
                 // The permit is void from now on, should the worker come back.
                 Ok(None) | Err(_) => {
@@ -172,7 +182,12 @@ impl RemoteToolState {
                         tracing::debug!(missed = seq - expected, "messages of a worker were lost");
                     }
                     expected = seq + 1;
-                    forward(body, cx);
+                    match body {
+                        RunBody::Asked { id, question } => {
+                            answering.push(questions.handle_question(id, question));
+                        }
+                        body => forward(body, cx),
+                    }
                 }
             }
         }

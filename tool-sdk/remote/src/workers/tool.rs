@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tool_sdk_core::internal::{ArgChecks, DefinitionSnapshot, parse_text};
 use tool_sdk_core::{
-    ArgumentNote, CompletionFuture, Context, Definition, ExecutionPermit, InvalidArgs, Leniency,
-    OutputFuture, PreparedCall, RawArgs, Resource, RiskClass, Tool, ToolError, ToolPins,
+    ArgumentNote, CompletionFuture, Context, Definition, ExecutionPermit, InquiryKind, InvalidArgs,
+    Leniency, OutputFuture, PreparedCall, RawArgs, Resource, RiskClass, Tool, ToolError, ToolPins,
     ToolSource,
 };
 
@@ -129,8 +129,9 @@ pub(super) struct CheckedArguments {
 
 impl CheckedArguments {
     /// Returns the request about a call with these arguments.
-    pub(super) fn to_request(&self) -> CallRequest {
-        CallRequest { arguments: self.text.clone(), lenient: self.lenient }
+    pub(super) fn to_request(&self, cx: &Context) -> CallRequest {
+        let has_forms = cx.session().can_inquire(InquiryKind::Form);
+        CallRequest { arguments: self.text.clone(), lenient: self.lenient, has_forms }
     }
 }
 

@@ -3,13 +3,14 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tool_sdk_core::{
-    Action, CancellationToken, Pipeline, Registry, Rule, Session, Toolset, tool, tools,
+    Action, Approver, CancellationToken, Pipeline, Registry, Rule, Session, Toolset, tool, tools,
 };
 use tool_sdk_remote::{
     NatsConfig, PermitSigner, PermitVerifier, Worker, WorkerConfig, Workers, WorkersConfig,
@@ -260,10 +261,25 @@ impl TestHost {
         config: WorkersConfig,
         allowed: [&str; N],
     ) -> Self {
+        let rules = allowed.map(|rule| Rule::parse(Action::Allow, rule).unwrap());
+        let workers = Workers::connect(&server.config(), config).await.unwrap();
+        Self::attach(workers, Self::own_pipeline().rules(rules))
+    }
+
+    /// A host with these rules, which asks this approver.
+    pub(crate) async fn start_with_rules<const N: usize>(
+        server: &NatsServer,
+        rules: [Rule; N],
+        approver: Arc<dyn Approver>,
+    ) -> Self {
+        let pipeline = Self::own_pipeline().rules(rules).shared_approver(approver);
+        let workers = Workers::connect(&server.config(), workers_config()).await.unwrap();
+        Self::attach(workers, pipeline)
+    }
+
+    fn own_pipeline() -> Pipeline {
         let registry = Registry::builder().add(tools![hello]).build().unwrap();
-        let pipeline = Pipeline::new(Toolset::new(registry))
-            .rules(allowed.map(|rule| Rule::parse(Action::Allow, rule).unwrap()));
-        Self::attach(Workers::connect(&server.config(), config).await.unwrap(), pipeline)
+        Pipeline::new(Toolset::new(registry))
     }
 
     /// A host with the tools of a pipeline and those of workers.

@@ -15,4 +15,5 @@ mod faults;
 mod fixtures;
 mod hosts;
 mod permits;
+mod questions;
 mod tools;

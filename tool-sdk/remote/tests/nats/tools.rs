@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tool_sdk_core::{Context, Resource, Tool, ToolError, tool, tools};
+use tool_sdk_core::{Call, Context, ElicitationOutcome, Resource, Tool, ToolError, tool, tools};
 
 pub(crate) fn worker_tools() -> Vec<Arc<dyn Tool>> {
-    tools![add, append, count_slowly, fail, look, repeat, wait]
+    tools![add, append, count_slowly, delegate, fail, greet, look, open_page, reach, repeat, wait]
 }
 
 /// Add two numbers.
@@ -65,6 +65,17 @@ async fn count_slowly(
     format!("counted to {to}")
 }
 
+/// Append a line to a file by another tool.
+#[tool(read)]
+async fn delegate(
+    /// The file.
+    path: String,
+    cx: &Context,
+) -> Result<String, ToolError> {
+    let call = Call::new("append", serde_json::json!({ "path": path }));
+    Ok(cx.call(call).await.result?.as_text().to_owned())
+}
+
 /// Fail with a message.
 #[tool(read)]
 fn fail(
@@ -72,6 +83,28 @@ fn fail(
     message: String,
 ) -> Result<(), ToolError> {
     Err(ToolError::not_found(message).hint("look elsewhere"))
+}
+
+/// Greet the user by the name that the user gives.
+#[tool(read)]
+async fn greet(
+    /// How often the user is asked.
+    #[arg(default = 1)]
+    times: u64,
+    cx: &Context,
+) -> Result<String, ToolError> {
+    let schema = serde_json::json!({
+        "type": "object", "properties": { "name": { "type": "string" } },
+    });
+    let mut name = "stranger".to_owned();
+    for time in 1..=times {
+        let answer = cx.elicit("What is your name?", schema.clone()).await?;
+        cx.progress(time, Some(times), "asked");
+        if let ElicitationOutcome::Accepted(content) = answer {
+            name = content["name"].as_str().unwrap_or_default().to_owned();
+        }
+    }
+    Ok(format!("hello {name}"))
 }
 
 /// Append a line to a file, but call it reading.
@@ -88,6 +121,25 @@ async fn look(
     cx.progress(1, Some(2), format!("written by {}", std::process::id()));
     tokio::time::sleep(Duration::from_millis(ms)).await;
     Ok("looked".to_owned())
+}
+
+/// Let the user open a page.
+#[tool(read)]
+async fn open_page(cx: &Context) -> Result<(), ToolError> {
+    cx.elicit_url("Log in.", "https://login.example/").await.map(drop)
+}
+
+/// Reach an address, if that is permitted.
+#[tool(read)]
+async fn reach(
+    /// The address.
+    url: String,
+    cx: &Context,
+) -> &'static str {
+    match cx.request_permission("network", url).await {
+        true => "reached",
+        false => "refused",
+    }
 }
 
 /// Repeat a text.
