@@ -1,7 +1,7 @@
 // Logs `tool-std` in to a server that is `tool-std` as well, at a real authorization server, and
 // checks what each party did. The first argument is the program.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,7 +9,8 @@ import { createInterface } from 'node:readline';
 import Provider from 'oidc-provider';
 
 const [program] = process.argv.slice(2);
-const TOKEN_SECONDS = 3;
+// So long that a token is accepted when the program that refreshed it calls, on a slow machine as well.
+const TOKEN_SECONDS = 10;
 const SECRET = 'only-for-this-proof-0123456789abcdef';
 const folder = mkdtempSync(path.join(os.tmpdir(), 'oauth-proof-'));
 const state = path.join(folder, 'state');
@@ -125,12 +126,16 @@ function configure(name, text) {
 }
 
 async function serve(oauth) {
-  server?.kill();
+  if (server) {
+    // The next server listens at the same port.
+    const ended = new Promise(ready => server.on('exit', ready));
+    server.kill();
+    await ended;
+  }
   const config = configure('server.toml', `[serve.mcp.oauth]\n${oauth}`);
-  const args = ['--config', config, '--state-dir', path.join(folder, 'server-state'), '--root', folder];
   const root = path.join(folder, 'root');
-  spawn('mkdir', ['-p', root]);
-  args[args.length - 1] = root;
+  mkdirSync(root, { recursive: true });
+  const args = ['--config', config, '--state-dir', path.join(folder, 'server-state'), '--root', root];
   server = spawn(program, [...args, 'serve', 'mcp', '--http', `127.0.0.1:${serverPort}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: process.env.PATH, HOME: folder },
