@@ -1,7 +1,7 @@
 //! Lists of `key`, `key = value` and `key(..)`, checked against one table of keys.
 //!
-//! [`parse`] belongs to the first step and accepts everything of this shape; [`checked`] belongs
-//! to the second and rejects unknown and repeated keys.
+//! [`parse_items`] belongs to the first step and accepts everything of this shape;
+//! [`check_items`] belongs to the second and rejects unknown and repeated keys.
 //!
 //! **Invariant:** nothing here knows the meaning of a key.
 
@@ -16,13 +16,13 @@ use syn::{Expr, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Token, token}
 use crate::diag::{Diagnostics, expected_one_of};
 
 /// One item as it was written.
-pub(crate) struct Item {
+pub(crate) struct AttrItem {
     pub(crate) key: Ident,
-    pub(crate) value: Value,
+    pub(crate) value: AttrValue,
 }
 
 /// What follows a key.
-pub(crate) enum Value {
+pub(crate) enum AttrValue {
     /// Nothing.
     Flag,
     /// `= expr`.
@@ -34,16 +34,16 @@ pub(crate) enum Value {
 }
 
 /// A key of a table.
-pub(crate) struct Key {
+pub(crate) struct AttrKey {
     name: &'static str,
-    shape: Shape,
+    shape: AttrShape,
     /// How the item is written, for help.
     form: &'static str,
     repeatable: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum AttrShape {
     Flag,
     Value,
     List,
@@ -51,25 +51,25 @@ enum Shape {
     None,
 }
 
-impl Key {
+impl AttrKey {
     /// A key that stands alone.
     pub(crate) const fn flag(name: &'static str) -> Self {
-        Self { name, shape: Shape::Flag, form: name, repeatable: false }
+        Self { name, shape: AttrShape::Flag, form: name, repeatable: false }
     }
 
     /// A key with a value.
     pub(crate) const fn value(name: &'static str, form: &'static str) -> Self {
-        Self { name, shape: Shape::Value, form, repeatable: false }
+        Self { name, shape: AttrShape::Value, form, repeatable: false }
     }
 
     /// A key with a list.
     pub(crate) const fn list(name: &'static str, form: &'static str) -> Self {
-        Self { name, shape: Shape::List, form, repeatable: false }
+        Self { name, shape: AttrShape::List, form, repeatable: false }
     }
 
     /// A key that does not exist but is often written, with what to write instead.
     pub(crate) const fn none(name: &'static str, help: &'static str) -> Self {
-        Self { name, shape: Shape::None, form: help, repeatable: true }
+        Self { name, shape: AttrShape::None, form: help, repeatable: true }
     }
 
     /// The name of the key.
@@ -79,7 +79,7 @@ impl Key {
 
     /// Whether the item exists.
     pub(crate) const fn is_written(&self) -> bool {
-        !matches!(self.shape, Shape::None)
+        !matches!(self.shape, AttrShape::None)
     }
 
     /// Allows the key more than once.
@@ -90,21 +90,21 @@ impl Key {
 }
 
 /// Parses a list of items; after a syntax error, continues behind the next comma.
-pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
+pub(crate) fn parse_items(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<AttrItem> {
     let mut items = Vec::new();
     let read = |input: ParseStream<'_>| {
         while !input.is_empty() {
-            match item(input, diag) {
+            match parse_item(input, diag) {
                 Ok(item) => items.push(item),
-                Err(error) => skip(input, error, diag),
+                Err(error) => skip_item(input, error, diag),
             }
             if !input.is_empty() && input.parse::<Token![,]>().is_err() {
                 let help = "write `,` between items, and `=` before a value";
                 let error = input.error(format_args!("expected `,`\nhelp: {help}"));
-                skip(input, error, diag);
+                skip_item(input, error, diag);
                 // The following tokens may have been meant as its value.
-                if let Some(item @ Item { value: Value::Flag, .. }) = items.last_mut() {
-                    item.value = Value::Broken;
+                if let Some(item @ AttrItem { value: AttrValue::Flag, .. }) = items.last_mut() {
+                    item.value = AttrValue::Broken;
                 }
                 let _: Option<Token![,]> = input.parse()?;
             }
@@ -117,7 +117,7 @@ pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
     items
 }
 
-fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
+fn parse_item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<AttrItem> {
     let Ok(key) = input.call(Ident::parse_any) else {
         let help = if input.peek(LitStr) {
             "write what it is before it, as in `title = \"..\"`"
@@ -130,7 +130,7 @@ fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
     };
     let value = if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
-        expr(&key, input, diag)
+        parse_value(&key, input, diag)
     } else if input.peek(Token![::]) {
         let what = "item must be a plain name\nhelp: write `item`, `item = value` or `item(..)`";
         return Err(syn::Error::new(key.span(), what));
@@ -138,40 +138,40 @@ fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
         let what = format_args!("list of `{key}` must be in parentheses");
         diag.error(&key, what, format_args!("write `{key}(..)`"));
         input.parse::<TokenTree>()?;
-        Value::Broken
+        AttrValue::Broken
     } else if input.peek(token::Paren) {
         let content;
         syn::parenthesized!(content in input);
-        Value::List(content.parse()?)
+        AttrValue::List(content.parse()?)
     } else {
-        Value::Flag
+        AttrValue::Flag
     };
-    Ok(Item { key, value })
+    Ok(AttrItem { key, value })
 }
 
 /// Parses the expression after `=`, which is required.
-fn expr(key: &Ident, input: ParseStream<'_>, diag: &mut Diagnostics) -> Value {
+fn parse_value(key: &Ident, input: ParseStream<'_>, diag: &mut Diagnostics) -> AttrValue {
     if input.is_empty() || input.peek(Token![,]) {
         diag.error(key, format_args!("`{key}` has no value"), "write it after the `=`");
-        return Value::Broken;
+        return AttrValue::Broken;
     }
     // The tokens that syn did not reach would cause a second error.
     let ahead = input.fork();
     match ahead.parse() {
         Ok(expr) => {
             input.advance_to(&ahead);
-            Value::Expr(Box::new(expr))
+            AttrValue::Expr(Box::new(expr))
         }
         Err(error) => {
             let what = format!("value of `{key}` must be an expression: {error}");
             let what = format!("{what}\nhelp: write a literal or the name of a constant");
-            skip(input, syn::Error::new(error.span(), what), diag);
-            Value::Broken
+            skip_item(input, syn::Error::new(error.span(), what), diag);
+            AttrValue::Broken
         }
     }
 }
 
-fn skip(input: ParseStream<'_>, error: syn::Error, diag: &mut Diagnostics) {
+fn skip_item(input: ParseStream<'_>, error: syn::Error, diag: &mut Diagnostics) {
     diag.syntax(error);
     while !input.is_empty() && !input.peek(Token![,]) {
         if input.parse::<TokenTree>().is_err() {
@@ -181,23 +181,23 @@ fn skip(input: ParseStream<'_>, error: syn::Error, diag: &mut Diagnostics) {
 }
 
 /// Items with known keys of the right shape, each at most once.
-pub(crate) struct Items<'i> {
-    good: Vec<(&'i Item, &'static Key)>,
+pub(crate) struct CheckedItems<'i> {
+    good: Vec<(&'i AttrItem, &'static AttrKey)>,
     mentioned: Vec<&'static str>,
 }
 
 /// Checks `items` against the table of `owner`.
-pub(crate) fn checked<'i>(
-    items: impl IntoIterator<Item = &'i Item>,
-    keys: &'static [Key],
+pub(crate) fn check_items<'i>(
+    items: impl IntoIterator<Item = &'i AttrItem>,
+    keys: &'static [AttrKey],
     owner: &str,
     diag: &mut Diagnostics,
-) -> Items<'i> {
-    let mut checked = Items { good: Vec::new(), mentioned: Vec::new() };
+) -> CheckedItems<'i> {
+    let mut checked = CheckedItems { good: Vec::new(), mentioned: Vec::new() };
     for item in items {
         let name = item.key.unraw().to_string();
         let Some(key) = keys.iter().find(|key| key.name == name) else {
-            unknown(item, &name, keys, owner, diag);
+            report_unknown(item, &name, keys, owner, diag);
             continue;
         };
         if !key.repeatable && checked.mentioned.contains(&key.name) {
@@ -205,7 +205,7 @@ pub(crate) fn checked<'i>(
             continue;
         }
         checked.mentioned.push(key.name);
-        if key.shape == Shape::None {
+        if key.shape == AttrShape::None {
             let what = format_args!("unknown item `{name}` in `{owner}`");
             diag.error(&item.key, what, key.form);
         } else if has_shape(item, key, diag) {
@@ -215,44 +215,51 @@ pub(crate) fn checked<'i>(
     checked
 }
 
-fn unknown(item: &Item, name: &str, keys: &'static [Key], owner: &str, diag: &mut Diagnostics) {
-    let known = keys.iter().filter(|key| key.shape != Shape::None).map(|key| key.name);
+fn report_unknown(
+    item: &AttrItem,
+    name: &str,
+    keys: &'static [AttrKey],
+    owner: &str,
+    diag: &mut Diagnostics,
+) {
+    let known = keys.iter().filter(|key| key.shape != AttrShape::None).map(|key| key.name);
     let help = expected_one_of(name, known);
     diag.error(&item.key, format_args!("unknown item `{name}` in `{owner}`"), help);
 }
 
-fn has_shape(item: &Item, key: &Key, diag: &mut Diagnostics) -> bool {
+fn has_shape(item: &AttrItem, key: &AttrKey, diag: &mut Diagnostics) -> bool {
     let written = match &item.value {
-        Value::Flag => Shape::Flag,
-        Value::Expr(_) => Shape::Value,
-        Value::List(_) => Shape::List,
-        Value::Broken => return false,
+        AttrValue::Flag => AttrShape::Flag,
+        AttrValue::Expr(_) => AttrShape::Value,
+        AttrValue::List(_) => AttrShape::List,
+        AttrValue::Broken => return false,
     };
     if written != key.shape {
         let what = match key.shape {
-            Shape::Flag => "must stand alone",
-            Shape::Value => "must have a value",
-            Shape::List => "must have a list",
-            Shape::None => "must not be there",
+            AttrShape::Flag => "must stand alone",
+            AttrShape::Value => "must have a value",
+            AttrShape::List => "must have a list",
+            AttrShape::None => "must not be there",
         };
-        let help = if is_denied(item, key) { "remove it".to_owned() } else { instead(key.form) };
+        let help =
+            if is_denied(item, key) { "remove it".to_owned() } else { write_instead(key.form) };
         diag.error(&item.key, format_args!("`{}` {what}", key.name), help);
     }
     written == key.shape
 }
 
 /// Whether a flag is written with a value that means "not set".
-fn is_denied(item: &Item, key: &Key) -> bool {
-    key.shape == Shape::Flag
-        && matches!(&item.value, Value::Expr(expr)
-            if matches!(literal(expr), Some(Lit::Bool(value)) if !value.value))
+fn is_denied(item: &AttrItem, key: &AttrKey) -> bool {
+    key.shape == AttrShape::Flag
+        && matches!(&item.value, AttrValue::Expr(expr)
+            if matches!(as_literal(expr), Some(Lit::Bool(value)) if !value.value))
 }
 
-fn instead(form: &str) -> String {
+fn write_instead(form: &str) -> String {
     format!("write `{form}`")
 }
 
-impl<'i> Items<'i> {
+impl<'i> CheckedItems<'i> {
     /// Whether `key` was written at all, even wrongly.
     pub(crate) fn mentions(&self, key: &str) -> bool {
         self.mentioned.contains(&key)
@@ -288,14 +295,14 @@ impl<'i> Items<'i> {
     pub(crate) fn strings(&self, key: &str, diag: &mut Diagnostics) -> Vec<LitStr> {
         let mut strings = Vec::new();
         for (item, known) in self.all(key) {
-            if let Value::Expr(expr) = &item.value {
-                match (string(expr), literal(expr)) {
+            if let AttrValue::Expr(expr) = &item.value {
+                match (as_string(expr), as_literal(expr)) {
                     (Some(literal), _) => strings.push(literal.clone()),
                     (None, Some(Lit::Verbatim(_))) => diag.left_to_rustc(),
                     _ => diag.error(
                         expr,
                         format_args!("`{key}` must be a string literal"),
-                        instead(known.form),
+                        write_instead(known.form),
                     ),
                 }
             }
@@ -308,15 +315,19 @@ impl<'i> Items<'i> {
         let mut strings = Vec::new();
         for (item, known, exprs) in self.lists(key, diag) {
             if exprs.is_empty() {
-                diag.error(&item.key, format_args!("`{key}` has no values"), instead(known.form));
+                diag.error(
+                    &item.key,
+                    format_args!("`{key}` has no values"),
+                    write_instead(known.form),
+                );
             }
             for expr in exprs {
-                match string(&expr) {
+                match as_string(&expr) {
                     Some(literal) => strings.push(literal.clone()),
                     None => diag.error(
                         &expr,
                         format_args!("`{key}` must hold string literals"),
-                        instead(known.form),
+                        write_instead(known.form),
                     ),
                 }
             }
@@ -329,15 +340,19 @@ impl<'i> Items<'i> {
         let mut idents = Vec::new();
         for (item, known, exprs) in self.lists(key, diag) {
             if exprs.is_empty() {
-                diag.error(&item.key, format_args!("`{key}` has no names"), instead(known.form));
+                diag.error(
+                    &item.key,
+                    format_args!("`{key}` has no names"),
+                    write_instead(known.form),
+                );
             }
             for expr in exprs {
-                match ident(&expr) {
+                match as_ident(&expr) {
                     Some(ident) => idents.push(ident.clone()),
                     None => diag.error(
                         &expr,
                         format_args!("`{key}` must hold names of parameters"),
-                        instead(known.form),
+                        write_instead(known.form),
                     ),
                 }
             }
@@ -346,26 +361,29 @@ impl<'i> Items<'i> {
     }
 
     /// The items in the list of `key`, to be checked against a table of its own.
-    pub(crate) fn nested(&self, key: &str, diag: &mut Diagnostics) -> Vec<Item> {
+    pub(crate) fn nested(&self, key: &str, diag: &mut Diagnostics) -> Vec<AttrItem> {
         let lists = self.all(key).filter_map(|(item, _)| match &item.value {
-            Value::List(tokens) => Some(tokens.clone()),
+            AttrValue::List(tokens) => Some(tokens.clone()),
             _ => None,
         });
-        lists.flat_map(|tokens| parse(tokens, diag)).collect()
+        lists.flat_map(|tokens| parse_items(tokens, diag)).collect()
     }
 
     /// How to write `key`, for help.
     pub(crate) fn form(&self, key: &str) -> String {
-        self.all(key).next().map(|(_, known)| instead(known.form)).unwrap_or_default()
+        self.all(key).next().map(|(_, known)| write_instead(known.form)).unwrap_or_default()
     }
 
-    fn all<'s>(&'s self, key: &'s str) -> impl Iterator<Item = (&'i Item, &'static Key)> + 's {
+    fn all<'s>(
+        &'s self,
+        key: &'s str,
+    ) -> impl Iterator<Item = (&'i AttrItem, &'static AttrKey)> + 's {
         self.good.iter().copied().filter(move |(_, known)| known.name == key)
     }
 
     fn exprs<'s>(&'s self, key: &'s str) -> impl Iterator<Item = &'i Expr> + 's {
         self.all(key).filter_map(|(item, _)| match &item.value {
-            Value::Expr(expr) => Some(&**expr),
+            AttrValue::Expr(expr) => Some(&**expr),
             _ => None,
         })
     }
@@ -374,14 +392,14 @@ impl<'i> Items<'i> {
         &self,
         key: &str,
         diag: &mut Diagnostics,
-    ) -> Vec<(&'i Item, &'static Key, Punctuated<Expr, Token![,]>)> {
+    ) -> Vec<(&'i AttrItem, &'static AttrKey, Punctuated<Expr, Token![,]>)> {
         let mut lists = Vec::new();
         for (item, known) in self.all(key) {
-            let Value::List(tokens) = &item.value else { continue };
+            let AttrValue::List(tokens) = &item.value else { continue };
             match Punctuated::parse_terminated.parse2(tokens.clone()) {
                 Ok(exprs) => lists.push((item, known, exprs)),
                 Err(error) => {
-                    let what = format!("{error}\nhelp: {}", instead(known.form));
+                    let what = format!("{error}\nhelp: {}", write_instead(known.form));
                     diag.syntax(syn::Error::new(error.span(), what));
                 }
             }
@@ -391,38 +409,40 @@ impl<'i> Items<'i> {
 }
 
 /// Removes parentheses and the invisible groups of `macro_rules`.
-pub(crate) fn bare(expr: &Expr) -> &Expr {
+pub(crate) fn without_parens(expr: &Expr) -> &Expr {
     match expr {
-        Expr::Group(ExprGroup { expr, .. }) | Expr::Paren(ExprParen { expr, .. }) => bare(expr),
+        Expr::Group(ExprGroup { expr, .. }) | Expr::Paren(ExprParen { expr, .. }) => {
+            without_parens(expr)
+        }
         other => other,
     }
 }
 
 /// Returns the literal in `expr`.
-pub(crate) fn literal(expr: &Expr) -> Option<&Lit> {
-    match bare(expr) {
+pub(crate) fn as_literal(expr: &Expr) -> Option<&Lit> {
+    match without_parens(expr) {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),
         _ => None,
     }
 }
 
 /// Returns the string literal in `expr`.
-pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
-    match literal(expr)? {
+pub(crate) fn as_string(expr: &Expr) -> Option<&LitStr> {
+    match as_literal(expr)? {
         Lit::Str(text) => Some(text),
         _ => None,
     }
 }
 
 /// Returns the single name in `expr`.
-pub(crate) fn ident(expr: &Expr) -> Option<&Ident> {
-    match bare(expr) {
+pub(crate) fn as_ident(expr: &Expr) -> Option<&Ident> {
+    match without_parens(expr) {
         Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),
         _ => None,
     }
 }
 
 /// The tokens of `expr` as the user wrote them.
-pub(crate) fn tokens(expr: &Expr) -> TokenStream {
-    bare(expr).to_token_stream()
+pub(crate) fn to_user_tokens(expr: &Expr) -> TokenStream {
+    without_parens(expr).to_token_stream()
 }

@@ -20,7 +20,7 @@ pub(crate) struct Diagnostics {
 impl Diagnostics {
     /// Reports a mistake at the tokens of `at`, with what to type instead.
     pub(crate) fn error(&mut self, at: impl ToTokens, what: impl Display, help: impl Display) {
-        self.errors.push(spanned(at, what, help));
+        self.errors.push(spanned_error(at, what, help));
     }
 
     /// Reports an error of syn.
@@ -41,7 +41,7 @@ impl Diagnostics {
     /// Returns the mistakes as compile errors, in the order of the source.
     pub(crate) fn to_tokens(&self) -> TokenStream {
         let mut errors: Vec<_> = self.errors.iter().collect();
-        errors.sort_by_key(|error| place(error));
+        errors.sort_by_key(|error| source_position(error));
         errors.into_iter().map(syn::Error::to_compile_error).collect()
     }
 
@@ -53,7 +53,7 @@ impl Diagnostics {
 }
 
 /// Returns the line and column of a mistake; only the compiler knows them.
-fn place(error: &syn::Error) -> (usize, usize) {
+fn source_position(error: &syn::Error) -> (usize, usize) {
     if !proc_macro::is_available() {
         return (0, 0);
     }
@@ -62,7 +62,11 @@ fn place(error: &syn::Error) -> (usize, usize) {
 }
 
 /// Formats a mistake and its help as one message; rustc aligns `help` with `error`.
-pub(crate) fn spanned(at: impl ToTokens, what: impl Display, help: impl Display) -> syn::Error {
+pub(crate) fn spanned_error(
+    at: impl ToTokens,
+    what: impl Display,
+    help: impl Display,
+) -> syn::Error {
     syn::Error::new_spanned(at, format_args!("{what}\nhelp: {help}"))
 }
 
@@ -90,13 +94,13 @@ pub(crate) fn expected_one_of<'w>(
     }
     match words.clone().into_iter().count() {
         0 => "remove it".to_owned(),
-        1 => format!("write {}", listed(words)),
-        _ => format!("write one of {}", listed(words)),
+        1 => format!("write {}", list_words(words)),
+        _ => format!("write one of {}", list_words(words)),
     }
 }
 
 /// Words for a message: `` `a`, `b`, `c` ``.
-fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+fn list_words<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 

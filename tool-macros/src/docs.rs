@@ -13,12 +13,12 @@ use crate::attr;
 
 /// A text that is known now, or an expression that is evaluated when the user's crate compiles.
 #[derive(Clone)]
-pub(crate) enum Text {
+pub(crate) enum DocText {
     Literal(String),
     Expr(TokenStream),
 }
 
-impl ToTokens for Text {
+impl ToTokens for DocText {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {
             Self::Literal(text) => text.to_tokens(tokens),
@@ -33,51 +33,53 @@ pub(crate) fn is_doc(attribute: &Attribute) -> bool {
 }
 
 /// Returns the text of all doc comments among `attributes`; `None` when it is empty.
-pub(crate) fn text(attributes: &[Attribute]) -> Option<Text> {
-    let fragments: Vec<&Expr> = attributes.iter().filter_map(fragment).collect();
-    let literals: Option<Vec<String>> = fragments.iter().map(|expr| written(expr)).collect();
+pub(crate) fn doc_text(attributes: &[Attribute]) -> Option<DocText> {
+    let fragments: Vec<&Expr> = attributes.iter().filter_map(doc_expr).collect();
+    let literals: Option<Vec<String>> = fragments.iter().map(|expr| literal_text(expr)).collect();
     match literals {
-        Some(literals) => Some(clean(&literals)).filter(|text| !text.is_empty()).map(Text::Literal),
-        None => Some(Text::Expr(joined(&fragments))),
+        Some(literals) => {
+            Some(join_lines(&literals)).filter(|text| !text.is_empty()).map(DocText::Literal)
+        }
+        None => Some(DocText::Expr(concat_fragments(&fragments))),
     }
 }
 
-fn fragment(attribute: &Attribute) -> Option<&Expr> {
+fn doc_expr(attribute: &Attribute) -> Option<&Expr> {
     match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => Some(&meta.value),
         _ => None,
     }
 }
 
-fn written(expr: &Expr) -> Option<String> {
-    attr::string(expr).map(syn::LitStr::value)
+fn literal_text(expr: &Expr) -> Option<String> {
+    attr::as_string(expr).map(syn::LitStr::value)
 }
 
 /// Literal and computed fragments as one constant expression.
-fn joined(fragments: &[&Expr]) -> TokenStream {
-    let parts = fragments.iter().map(|expr| match written(expr) {
-        Some(line) => lines(&line).join("\n").to_token_stream(),
+fn concat_fragments(fragments: &[&Expr]) -> TokenStream {
+    let parts = fragments.iter().map(|expr| match literal_text(expr) {
+        Some(line) => comment_lines(&line).join("\n").to_token_stream(),
         None => expr.to_token_stream(),
     });
     quote!(::core::concat!(#(#parts, "\n"),*).trim_ascii())
 }
 
-fn clean(fragments: &[String]) -> String {
-    let all: Vec<String> = fragments.iter().flat_map(|fragment| lines(fragment)).collect();
+fn join_lines(fragments: &[String]) -> String {
+    let all: Vec<String> = fragments.iter().flat_map(|fragment| comment_lines(fragment)).collect();
     all.join("\n").trim_matches('\n').trim_end().to_owned()
 }
 
 /// Returns the lines of one comment without decoration.
-fn lines(comment: &str) -> Vec<String> {
+fn comment_lines(comment: &str) -> Vec<String> {
     if comment.contains('\n') {
-        return block(comment);
+        return block_lines(comment);
     }
     vec![comment.strip_prefix(' ').unwrap_or(comment).trim_end().to_owned()]
 }
 
 /// Returns the lines of a `/** .. */` comment without the margin of stars and the common
 /// indentation.
-fn block(comment: &str) -> Vec<String> {
+fn block_lines(comment: &str) -> Vec<String> {
     let lines: Vec<&str> = comment.lines().map(str::trim_end).collect();
     let starred = lines.iter().skip(1).all(|line| {
         let line = line.trim_start();
@@ -111,9 +113,9 @@ mod tests {
     #[track_caller]
     fn check(attributes: TokenStream, expected: &str) {
         let attributes = Attribute::parse_outer.parse2(attributes).unwrap();
-        let text = match text(&attributes) {
-            Some(Text::Literal(text)) => text,
-            Some(Text::Expr(expr)) => expr.to_string(),
+        let text = match doc_text(&attributes) {
+            Some(DocText::Literal(text)) => text,
+            Some(DocText::Expr(expr)) => expr.to_string(),
             None => "nothing".to_owned(),
         };
         assert_eq!(text, expected);

@@ -15,10 +15,10 @@
 #![forbid(unsafe_code)]
 
 mod attr;
-mod beside;
 mod diag;
 mod docs;
 mod runtime;
+mod sibling_items;
 mod span;
 mod tool;
 mod toolset;
@@ -28,7 +28,7 @@ use proc_macro::TokenStream;
 #[doc = include_str!("../docs/tool.md")]
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    tool::expand(attribute.into(), item.into()).into()
+    tool::expand_tool(attribute.into(), item.into()).into()
 }
 
 /// Puts the code in its braces behind the item that it is on; used by generated code.
@@ -44,5 +44,5 @@ pub fn followed_by(code: TokenStream, item: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/toolset.md")]
 #[proc_macro_attribute]
 pub fn toolset(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    toolset::expand(attribute.into(), item.into()).into()
+    toolset::expand_toolset(attribute.into(), item.into()).into()
 }

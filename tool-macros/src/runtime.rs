@@ -9,19 +9,19 @@ use crate::diag::Diagnostics;
 
 /// The path of the runtime crate.
 #[derive(Clone)]
-pub(crate) struct Runtime(TokenStream);
+pub(crate) struct RuntimePath(TokenStream);
 
-impl Default for Runtime {
+impl Default for RuntimePath {
     fn default() -> Self {
         Self(quote!(::tool_sdk))
     }
 }
 
-impl Runtime {
+impl RuntimePath {
     /// Returns the path in `crate = ..`; the default one after a mistake.
     pub(crate) fn named(expr: Option<&Expr>, diag: &mut Diagnostics) -> Self {
         let Some(expr) = expr else { return Self::default() };
-        match attr::bare(expr) {
+        match attr::without_parens(expr) {
             Expr::Path(path) if path.qself.is_none() => Self::at(&path.path),
             _ => {
                 diag.error(

@@ -8,24 +8,24 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 
 /// Returns the location of the user's `tokens`, owned by this crate.
-pub(crate) fn at(tokens: &impl Spanned) -> Span {
+pub(crate) fn macro_span(tokens: &impl Spanned) -> Span {
     tokens.span().resolved_at(Span::call_site())
 }
 
 /// Returns the user's `ident`, owned by this crate.
 pub(crate) fn generated_ident(ident: &Ident) -> Ident {
     let mut ident = ident.clone();
-    ident.set_span(at(&ident));
+    ident.set_span(macro_span(&ident));
     ident
 }
 
 /// Returns the user's `tokens`, owned by this crate.
-pub(crate) fn generated(tokens: TokenStream) -> TokenStream {
+pub(crate) fn with_macro_spans(tokens: TokenStream) -> TokenStream {
     respan(tokens, &|span| span.resolved_at(Span::call_site()))
 }
 
 /// Returns `tokens` with their owners, moved to another location.
-pub(crate) fn moved(tokens: TokenStream, place: Span) -> TokenStream {
+pub(crate) fn moved_to(tokens: TokenStream, place: Span) -> TokenStream {
     respan(tokens, &|span| span.located_at(place))
 }
 

@@ -8,7 +8,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-use super::model::{SchemaLock, Tool};
+use super::model::{SchemaLock, ToolModel};
 
 /// Generates the test of the schema of `tool`, if it has one, against `definition`; the test
 /// exists when `cfgs` hold.
@@ -16,14 +16,18 @@ use super::model::{SchemaLock, Tool};
 /// A module cannot name a function inside another function, so the test looks up a helper
 /// function in the module around its own. For a tool inside a function, it finds the default
 /// helper that does nothing; Rust would not run a test there.
-pub(crate) fn test(tool: &Tool, cfgs: &TokenStream, definition: &TokenStream) -> TokenStream {
+pub(crate) fn schema_test(
+    tool: &ToolModel,
+    cfgs: &TokenStream,
+    definition: &TokenStream,
+) -> TokenStream {
     let Some(lock) = &tool.schema_lock else { return TokenStream::new() };
     let private = tool.runtime.private();
     let SchemaLock { path, test, drifts, .. } = lock;
     if !drifts.is_empty() {
         return quote!(#cfgs #[cfg(test)] const _: () = { #drifts };);
     }
-    let (compare, watched) = (format_ident!("__{test}"), watched(lock));
+    let (compare, watched) = (format_ident!("__{test}"), watch_file(lock));
     quote_spanned! {test.span()=>
         #cfgs
         #[cfg(test)]
@@ -48,7 +52,7 @@ pub(crate) fn test(tool: &Tool, cfgs: &TokenStream, definition: &TokenStream) ->
 }
 
 /// Makes cargo rebuild the tests when the file changes.
-fn watched(lock: &SchemaLock) -> TokenStream {
+fn watch_file(lock: &SchemaLock) -> TokenStream {
     if !lock.is_there {
         return TokenStream::new();
     }

@@ -6,30 +6,34 @@ use serde_json::{Map, Value};
 use syn::LitStr;
 
 use super::limit;
-use super::param::Params;
-use crate::attr::Items;
+use super::param::FunctionParams;
+use crate::attr::CheckedItems;
 use crate::diag::{Diagnostics, expected_one_of};
 
 /// The examples, each a JSON object that the parameters accept as far as syntax can tell.
-pub(super) fn lower(items: &Items<'_>, params: &Params, diag: &mut Diagnostics) -> Vec<String> {
+pub(super) fn lower_examples(
+    items: &CheckedItems<'_>,
+    params: &FunctionParams,
+    diag: &mut Diagnostics,
+) -> Vec<String> {
     let literals = items.strings("example", diag);
     for literal in &literals {
-        if let Some(arguments) = object(literal, diag)
+        if let Some(arguments) = parse_object(literal, diag)
             && params.strukt.is_none()
             && params.is_complete
         {
-            fits(&arguments, params, literal, diag);
+            check_arguments(&arguments, params, literal, diag);
         }
     }
     literals.iter().map(LitStr::value).collect()
 }
 
-fn object(literal: &LitStr, diag: &mut Diagnostics) -> Option<Map<String, Value>> {
+fn parse_object(literal: &LitStr, diag: &mut Diagnostics) -> Option<Map<String, Value>> {
     let help = r##"write an object, such as `r#"{"path": "a.txt"}"#`"##;
     match serde_json::from_str(&literal.value()) {
         Ok(Value::Object(arguments)) => {
             let text = literal.value();
-            let Some(key) = repeated(&text) else { return Some(arguments) };
+            let Some(key) = find_repeated_key(&text) else { return Some(arguments) };
             diag.error(literal, format_args!("duplicate `{key}` in `example`"), "keep one of them");
         }
         Ok(_) => diag.error(literal, "`example` must be a JSON object", help),
@@ -40,7 +44,12 @@ fn object(literal: &LitStr, diag: &mut Diagnostics) -> Option<Map<String, Value>
     None
 }
 
-fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag: &mut Diagnostics) {
+fn check_arguments(
+    arguments: &Map<String, Value>,
+    params: &FunctionParams,
+    literal: &LitStr,
+    diag: &mut Diagnostics,
+) {
     let shown = || params.sent.iter().filter(|param| !param.is_hidden);
     let keys = || shown().map(|param| param.key.as_str());
     let is_unknown = |argument: &&String| !keys().any(|key| key == *argument);
@@ -55,7 +64,7 @@ fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag:
     }
     for param in shown() {
         let given = arguments.get(&param.key);
-        if let Some(reason) = given.and_then(|value| limit::refusal(value, &param.limits)) {
+        if let Some(reason) = given.and_then(|value| limit::why_refused(value, &param.limits)) {
             let what = format_args!("`{}` in `example` {reason}", param.key);
             diag.error(literal, what, "write a value that the parameter takes");
         }
@@ -71,12 +80,12 @@ fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag:
 }
 
 /// Returns a duplicate key in one object of `json`, which is well-formed.
-fn repeated(json: &str) -> Option<String> {
+fn find_repeated_key(json: &str) -> Option<String> {
     let mut objects: Vec<HashSet<String>> = Vec::new();
     let mut rest = json;
     while let Some(at) = rest.find(['{', '}', '"']) {
         let from = &rest[at..];
-        let length = if from.starts_with('"') { string(from) } else { 1 };
+        let length = if from.starts_with('"') { json_string_len(from) } else { 1 };
         let (token, after) = from.split_at(length);
         rest = after;
         match token {
@@ -95,7 +104,7 @@ fn repeated(json: &str) -> Option<String> {
 }
 
 /// Returns the length of the JSON string at the start of `text`.
-fn string(text: &str) -> usize {
+fn json_string_len(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
         let is_end = byte == b'"' && !is_escaped;
@@ -118,7 +127,7 @@ mod tests {
             (r#"{"a": 1, "\u0061": 2}"#, Some("a")),
             (r#"{"x": [{"b": 1, "c\\": {}, "b": 1}]}"#, Some("b")),
         ] {
-            assert_eq!(repeated(json).as_deref(), expected, "{json}");
+            assert_eq!(find_repeated_key(json).as_deref(), expected, "{json}");
         }
     }
 }

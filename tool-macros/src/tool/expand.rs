@@ -10,22 +10,22 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 
-use super::model::{DefaultValue, How, Input, Param, Passed, Tool};
-use super::parse::Function;
+use super::model::{DefaultValue, ParamModel, PassedArgument, PassingMode, ToolInput, ToolModel};
+use super::parse::ToolFunction;
 use super::{committed, spec};
-use crate::runtime::Runtime;
+use crate::runtime::RuntimePath;
 use crate::span::{self, generated_ident};
 
 /// Generates a function, the type of the same name and the code behind it.
-pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
+pub(super) fn expand_function(tool: &ToolModel, function: &ToolFunction) -> TokenStream {
     let (ident, cfgs) = (generated_ident(&tool.ident), &tool.cfgs);
     let args = args_struct(tool);
-    let (items, spec) = (spec::items(tool), spec::spec(tool));
-    let (parts, prepare) = (spec::constant("__PARTS", tool), prepare(tool, None));
-    let registration = registration(tool);
+    let (items, spec) = (spec::expand_items(tool), spec::expand_spec(tool));
+    let (parts, prepare) = (spec::constant_ident("__PARTS", tool), prepare_closure(tool, None));
+    let registration = register_tool(tool);
     let definition = quote!(<#ident as __rt::ToolFn<_>>::tool().table().definition());
-    let test = committed::test(tool, cfgs, &definition);
-    let behind = behind(
+    let test = committed::schema_test(tool, cfgs, &definition);
+    let behind = tool_impl(
         &ident,
         &tool.runtime,
         &quote! {
@@ -35,7 +35,7 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
             #registration
         },
     );
-    let marker = marker(&ident, &tool.vis, cfgs, &tool.runtime, quote!(#args #behind #test));
+    let marker = marker_type(&ident, &tool.vis, cfgs, &tool.runtime, quote!(#args #behind #test));
     quote!(#function #marker)
 }
 
@@ -44,7 +44,7 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
 /// They are inside the function that returns the tool, so they name nothing outside. The impl
 /// belongs to this location alone, so that a second type of the name causes no error about a
 /// second impl.
-pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: &TokenStream) -> TokenStream {
+pub(super) fn tool_impl(ident: &Ident, runtime: &RuntimePath, items: &TokenStream) -> TokenStream {
     let private = runtime.private();
     quote! {
         const _: () = {
@@ -63,11 +63,11 @@ pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: &TokenStream) -> T
 
 /// Generates the type of the same name as the function, with the code that follows it. If the
 /// name is taken, the error is reported here.
-pub(super) fn marker(
+pub(super) fn marker_type(
     ident: &Ident,
     vis: &TokenStream,
     cfgs: &TokenStream,
-    runtime: &Runtime,
+    runtime: &RuntimePath,
     code: TokenStream,
 ) -> TokenStream {
     let private = runtime.private();
@@ -82,8 +82,8 @@ pub(super) fn marker(
 }
 
 /// Generates the struct of arguments for the user's hooks, if the user has none.
-pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
-    let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
+pub(crate) fn args_struct(tool: &ToolModel) -> TokenStream {
+    let ToolInput::Params { args, params } = &tool.input else { return TokenStream::new() };
     if tool.hooks.is_empty() {
         return TokenStream::new();
     }
@@ -104,10 +104,10 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
 }
 
 /// Generates the closure that decodes a call; for a method, with the type of its receiver.
-pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
+pub(crate) fn prepare_closure(tool: &ToolModel, this: Option<&TokenStream>) -> TokenStream {
     let receiver = this.map(|_| quote!(, __this));
-    let (taken, staged) = (taken(tool), staged(tool, this));
-    let validated = spec::hook(tool, "validate")
+    let (taken, staged) = (decode_args(tool), stage_call(tool, this));
+    let validated = spec::find_hook(tool, "validate")
         .map(|_| quote!(__rt::validate_args(__table, &__args, &__HOOKS)?;));
     quote! {
         |__table, __raw #receiver| {
@@ -119,21 +119,21 @@ pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
 }
 
 /// Generates the prepared call: its arguments, and how it runs.
-fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
+fn stage_call(tool: &ToolModel, this: Option<&TokenStream>) -> TokenStream {
     let ident = generated_ident(&tool.ident);
     let function = match this {
         Some(this) => quote!(<#this>::#ident),
         None => quote!(#ident),
     };
     let receiver = this.map(|_| quote!(&__this));
-    let passed = tool.passed.iter().map(|passed| argument(tool, passed));
+    let passed = tool.passed.iter().map(|passed| passed_argument(tool, passed));
     let passed = receiver.into_iter().chain(passed);
     // A future that is not `Send` is an error at the function's name.
     let at = ident.span();
     let called = quote_spanned!(at=> #function(#(#passed),*));
     let wait = tool.is_async.then(|| quote!(.await));
     let converted = quote!(async move { (__OUT.convert)(#called #wait) });
-    let wants_context = tool.passed.iter().any(Passed::is_of_the_context);
+    let wants_context = tool.passed.iter().any(PassedArgument::is_of_the_context);
     let staged = if spec::has_hooks(tool) {
         // Only functions that use the context get one.
         let context = wants_context.then(|| quote!(let __cx = __approved.context();));
@@ -154,25 +154,28 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
 }
 
 /// Whether the function's own future can be staged: it borrows nothing from outside.
-fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
-    let is_owned = |passed: &Passed| {
-        matches!(passed, Passed::Param { how: How::Moved, .. } | Passed::Struct(_))
+fn owns_all(tool: &ToolModel, this: Option<&TokenStream>) -> bool {
+    let is_owned = |passed: &PassedArgument| {
+        matches!(
+            passed,
+            PassedArgument::Param { how: PassingMode::Moved, .. } | PassedArgument::Struct(_)
+        )
     };
     tool.is_async && this.is_none() && tool.passed.iter().all(is_owned)
 }
 
 /// Decodes the arguments: into the struct that hooks see, or into one local per parameter.
-fn taken(tool: &Tool) -> TokenStream {
-    let Input::Params { args, params } = &tool.input else {
+fn decode_args(tool: &ToolModel) -> TokenStream {
+    let ToolInput::Params { args, params } = &tool.input else {
         return quote! {
             let mut __args = __rt::None;
             let __notes = __rt::take_struct(__table, __raw, &mut __args)?;
             let __args = __rt::filled(__args);
         };
     };
-    let locals: Vec<_> = (0..params.len()).map(local).collect();
+    let locals: Vec<_> = (0..params.len()).map(param_local).collect();
     let types = params.iter().map(|param| &param.ty);
-    let values = params.iter().enumerate().map(|(at, param)| value(at, param));
+    let values = params.iter().enumerate().map(|(at, param)| param_value(at, param));
     let kept = if spec::has_hooks(tool) {
         let fields = params.iter().map(|param| generated_ident(&param.ident));
         quote!(let __args = #args { #(#fields: #values,)* };)
@@ -187,13 +190,13 @@ fn taken(tool: &Tool) -> TokenStream {
 }
 
 /// Returns the local that holds the parameter at this position.
-fn local(at: usize) -> Ident {
+fn param_local(at: usize) -> Ident {
     format_ident!("__{at}")
 }
 
 /// Returns the value of a parameter, after all were decoded.
-fn value(at: usize, param: &Param) -> TokenStream {
-    let local = local(at);
+fn param_value(at: usize, param: &ParamModel) -> TokenStream {
+    let local = param_local(at);
     let default = match &param.default {
         None => return quote!(__rt::filled(#local)),
         Some(DefaultValue::Literal { value, .. }) => quote!(#value),
@@ -213,25 +216,27 @@ fn value(at: usize, param: &Param) -> TokenStream {
 }
 
 /// Returns the arguments with which the function is called.
-fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
+fn passed_argument(tool: &ToolModel, passed: &PassedArgument) -> TokenStream {
     match passed {
-        Passed::Param { at, how } => {
-            let Input::Params { params, .. } = &tool.input else { return TokenStream::new() };
+        PassedArgument::Param { at, how } => {
+            let ToolInput::Params { params, .. } = &tool.input else { return TokenStream::new() };
             let owned = if spec::has_hooks(tool) {
                 let field = generated_ident(&params[*at].ident);
                 quote!(__args.#field)
             } else {
-                local(*at).into_token_stream()
+                param_local(*at).into_token_stream()
             };
             match how {
-                How::Moved => owned,
-                How::Borrowed => quote!(&*#owned),
-                How::AsDeref => quote!(__rt::Option::as_deref(&#owned)),
+                PassingMode::Moved => owned,
+                PassingMode::Borrowed => quote!(&*#owned),
+                PassingMode::AsDeref => quote!(__rt::Option::as_deref(&#owned)),
             }
         }
-        Passed::Struct(ty) => quote_spanned!(span::at(ty)=> __rt::Args(__args)),
-        Passed::Borrowed(ty) => quote!(<#ty as __rt::FromContextRef>::from_context_ref(&__cx)),
-        Passed::Owned(ty) => quote! {
+        PassedArgument::Struct(ty) => quote_spanned!(span::macro_span(ty)=> __rt::Args(__args)),
+        PassedArgument::Borrowed(ty) => {
+            quote!(<#ty as __rt::FromContextRef>::from_context_ref(&__cx))
+        }
+        PassedArgument::Owned(ty) => quote! {
             match <#ty as __rt::FromContext>::from_context(&__cx) {
                 __rt::Ok(__value) => __value,
                 __rt::Err(__error) => {
@@ -243,11 +248,11 @@ fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
 }
 
 /// Submits the tool to the linker, and rejects a second one of its name in the crate.
-fn registration(tool: &Tool) -> TokenStream {
+fn register_tool(tool: &ToolModel) -> TokenStream {
     if !tool.registered {
         return TokenStream::new();
     }
-    let claims = tool.claims.iter().map(claim);
+    let claims = tool.claims.iter().map(claim_name);
     quote! {
         __rt::submit! { &__TOOL }
         #(#claims)*
@@ -257,7 +262,7 @@ fn registration(tool: &Tool) -> TokenStream {
 /// An item of which a crate can have only one, in any of its modules: rustc then reports both
 /// locations. It leaves nothing in the binary, so two versions of a crate can be linked into one
 /// program.
-fn claim(name: &Ident) -> TokenStream {
+fn claim_name(name: &Ident) -> TokenStream {
     quote_spanned! {name.span()=>
         #[doc(hidden)]
         #[allow(non_local_definitions)]

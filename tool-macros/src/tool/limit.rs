@@ -8,43 +8,49 @@ use quote::{ToTokens, quote, quote_spanned};
 use serde_json::Value;
 use syn::{Expr, ExprRange, ExprUnary, Lit, LitStr, RangeLimits, Type, UnOp};
 
-use super::model::{Asserted, Bound, DefaultValue, Length, ParamLimits, Range};
-use super::ty::{self, Kind};
-use crate::attr::{self, Items};
+use super::model::{
+    ConstAssertion, DefaultValue, LengthRange, NumberRange, ParamLimits, RangeBound,
+};
+use super::ty::{self, ParamKind};
+use crate::attr::{self, CheckedItems};
 use crate::diag::Diagnostics;
 use crate::span;
 
 /// Returns the constraints that `items` put on a parameter of type `ty`.
-pub(super) fn limits(
-    items: &Items<'_>,
+pub(super) fn lower_limits(
+    items: &CheckedItems<'_>,
     ty: &Type,
-    kind: &Kind<'_>,
+    kind: &ParamKind<'_>,
     diag: &mut Diagnostics,
 ) -> ParamLimits {
     let mut limits = ParamLimits::default();
-    if let (Some(key), Kind::Str | Kind::OptionStr) = (items.key("range"), kind) {
+    if let (Some(key), ParamKind::Str | ParamKind::OptionStr) = (items.key("range"), kind) {
         diag.error(key, "`range` must be on a number, not on text", "write `length = 1..=200`");
     } else if let Some(expr) = items.expr("range") {
-        limits.range = range(expr, ty, diag);
-        limits.asserted.extend(limits.range.as_ref().and_then(|range| is_not_empty(range, expr)));
+        limits.range = lower_range(expr, ty, diag);
+        limits
+            .asserted
+            .extend(limits.range.as_ref().and_then(|range| assert_not_empty(range, expr)));
     }
-    limits.length = items.expr("length").and_then(|expr| length(expr, diag));
-    limits.pattern =
-        items.string("pattern", diag).filter(|text| pattern(text, diag)).map(|text| text.value());
+    limits.length = items.expr("length").and_then(|expr| lower_length(expr, diag));
+    limits.pattern = items
+        .string("pattern", diag)
+        .filter(|text| check_pattern(text, diag))
+        .map(|text| text.value());
     let written = items.string_list("choices", diag);
     for choice in &written {
-        if let Some(reason) = breaks(&Plain::Text(&choice.value()), &limits) {
+        if let Some(reason) = broken_limit(&KnownValue::Text(&choice.value()), &limits) {
             let what = format_args!("choice `{}` {reason}", choice.value());
             diag.error(choice, what, "write one that is allowed");
         }
     }
-    limits.choices = choices(&written, diag);
+    limits.choices = lower_choices(&written, diag);
     limits
 }
 
-fn range(expr: &Expr, ty: &Type, diag: &mut Diagnostics) -> Option<Range> {
-    let written = bounds(expr, "range", "range = 1..=100", diag)?;
-    let word = ty::word(ty).unwrap_or_default();
+fn lower_range(expr: &Expr, ty: &Type, diag: &mut Diagnostics) -> Option<NumberRange> {
+    let written = parse_bounds(expr, "range", "range = 1..=100", diag)?;
+    let word = ty::type_name(ty).unwrap_or_default();
     let (start, end) = (written.start.as_deref(), written.end.as_deref());
     let float = [start, end].into_iter().flatten().find(|bound| is_float(bound));
     if let (Some(float), true) = (float, ty::is_int(&word)) {
@@ -59,30 +65,30 @@ fn range(expr: &Expr, ty: &Type, diag: &mut Diagnostics) -> Option<Range> {
     }
     let bound = |expr: Option<&Expr>, less: i128, diag: &mut Diagnostics| match expr {
         Some(expr) => {
-            let bound = number_bound(expr, is_float, less, diag);
+            let bound = lower_number_bound(expr, is_float, less, diag);
             bound.filter(|bound| is_of_type(bound, &word, expr, diag)).map(Some)
         }
         None => Some(None),
     };
     let min = bound(start, 0, diag);
     let max = bound(end, i128::from(is_open), diag);
-    let range = Range { is_float, min: min?, max: max? };
+    let range = NumberRange { is_float, min: min?, max: max? };
     let is_empty = match (&range.min, &range.max) {
-        (Some(Bound::Int(min)), Some(Bound::Int(max))) => min > max,
-        (Some(Bound::Float(min)), Some(Bound::Float(max))) => min > max,
+        (Some(RangeBound::Int(min)), Some(RangeBound::Int(max))) => min > max,
+        (Some(RangeBound::Float(min)), Some(RangeBound::Float(max))) => min > max,
         _ => false,
     };
     if is_empty {
-        diag.error(expr, "`range` must not be empty", filled(start, end));
+        diag.error(expr, "`range` must not be empty", empty_range_help(start, end));
         return None;
     }
     Some(range)
 }
 
 /// The help for an empty range.
-fn filled(start: Option<&Expr>, end: Option<&Expr>) -> String {
-    match (start.and_then(number), end.and_then(number)) {
-        (Some(Number::Int(start)), Some(Number::Int(end))) if start == end => {
+fn empty_range_help(start: Option<&Expr>, end: Option<&Expr>) -> String {
+    match (start.and_then(parse_number), end.and_then(parse_number)) {
+        (Some(NumberLiteral::Int(start)), Some(NumberLiteral::Int(end))) if start == end => {
             format!("write `{start}..={end}` for that number alone")
         }
         _ => "write the smaller number first".to_owned(),
@@ -90,8 +96,10 @@ fn filled(start: Option<&Expr>, end: Option<&Expr>) -> String {
 }
 
 /// Whether a value of the integer `word` can be `bound`.
-fn is_of_type(bound: &Bound, word: &str, at: &Expr, diag: &mut Diagnostics) -> bool {
-    let (Bound::Int(bound), Some((min, max))) = (bound, ty::int_bounds(word)) else { return true };
+fn is_of_type(bound: &RangeBound, word: &str, at: &Expr, diag: &mut Diagnostics) -> bool {
+    let (RangeBound::Int(bound), Some((min, max))) = (bound, ty::int_bounds(word)) else {
+        return true;
+    };
     let is_inside = (min..=max).contains(bound);
     if !is_inside {
         let what = format_args!("bound of `range` must be a number of type `{word}`");
@@ -101,13 +109,13 @@ fn is_of_type(bound: &Bound, word: &str, at: &Expr, diag: &mut Diagnostics) -> b
 }
 
 /// Parses the range in `expr`, with at least one end.
-fn bounds<'e>(
+fn parse_bounds<'e>(
     expr: &'e Expr,
     key: &str,
     form: &str,
     diag: &mut Diagnostics,
 ) -> Option<&'e ExprRange> {
-    match attr::bare(expr) {
+    match attr::without_parens(expr) {
         Expr::Range(range) if range.start.is_some() || range.end.is_some() => Some(range),
         _ => {
             diag.error(expr, format_args!("`{key}` must have bounds"), format!("write `{form}`"));
@@ -116,23 +124,28 @@ fn bounds<'e>(
     }
 }
 
-fn number_bound(expr: &Expr, is_float: bool, less: i128, diag: &mut Diagnostics) -> Option<Bound> {
-    match (number(expr), attr::bare(expr)) {
+fn lower_number_bound(
+    expr: &Expr,
+    is_float: bool,
+    less: i128,
+    diag: &mut Diagnostics,
+) -> Option<RangeBound> {
+    match (parse_number(expr), attr::without_parens(expr)) {
         #[expect(clippy::cast_precision_loss, reason = "a float bound written without its point")]
-        (Some(Number::Int(value)), _) if is_float => Some(Bound::Float(value as f64)),
-        (Some(Number::Int(value)), _) => Some(Bound::Int(value.saturating_sub(less))),
-        (Some(Number::Float(value)), _) => Some(Bound::Float(value)),
+        (Some(NumberLiteral::Int(value)), _) if is_float => Some(RangeBound::Float(value as f64)),
+        (Some(NumberLiteral::Int(value)), _) => Some(RangeBound::Int(value.saturating_sub(less))),
+        (Some(NumberLiteral::Float(value)), _) => Some(RangeBound::Float(value)),
         (None, Expr::Path(path)) => {
             // A constant that cannot be cast is an error at the constant.
-            let at = span::at(path);
-            Some(Bound::Const(match (is_float, less) {
+            let at = span::macro_span(path);
+            Some(RangeBound::Const(match (is_float, less) {
                 (true, _) => quote_spanned!(at=> #path as f64),
                 (false, 0) => quote_spanned!(at=> #path as i128),
                 (false, _) => quote_spanned!(at=> #path as i128 - 1),
             }))
         }
         _ => {
-            let help = match attr::literal(expr) {
+            let help = match attr::as_literal(expr) {
                 Some(Lit::Int(_)) => "write a smaller number; it has to fit into an `i128`",
                 Some(_) => "write `range = 1..=100`; `length` and `pattern` are for text",
                 None => "name a constant and write its name",
@@ -144,91 +157,91 @@ fn number_bound(expr: &Expr, is_float: bool, less: i128, diag: &mut Diagnostics)
 }
 
 #[derive(Clone, Copy)]
-enum Number {
+enum NumberLiteral {
     Int(i128),
     Float(f64),
 }
 
 /// Parses the number in `expr`, with its sign.
-fn number(expr: &Expr) -> Option<Number> {
-    match attr::bare(expr) {
-        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => Some(match number(expr)? {
-            Number::Int(value) => Number::Int(-value),
-            Number::Float(value) => Number::Float(-value),
+fn parse_number(expr: &Expr) -> Option<NumberLiteral> {
+    match attr::without_parens(expr) {
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => Some(match parse_number(expr)? {
+            NumberLiteral::Int(value) => NumberLiteral::Int(-value),
+            NumberLiteral::Float(value) => NumberLiteral::Float(-value),
         }),
-        other => match attr::literal(other)? {
+        other => match attr::as_literal(other)? {
             Lit::Int(int) if matches!(int.suffix(), "f32" | "f64") => {
-                int.base10_digits().parse().ok().map(Number::Float)
+                int.base10_digits().parse().ok().map(NumberLiteral::Float)
             }
-            Lit::Int(int) => int.base10_parse().ok().map(Number::Int),
-            Lit::Float(float) => float.base10_parse().ok().map(Number::Float),
+            Lit::Int(int) => int.base10_parse().ok().map(NumberLiteral::Int),
+            Lit::Float(float) => float.base10_parse().ok().map(NumberLiteral::Float),
             _ => None,
         },
     }
 }
 
 fn is_float(expr: &Expr) -> bool {
-    matches!(number(expr), Some(Number::Float(_)))
+    matches!(parse_number(expr), Some(NumberLiteral::Float(_)))
 }
 
 /// A bound as an expression.
-pub(super) fn bound_tokens(bound: &Bound) -> TokenStream {
+pub(super) fn bound_tokens(bound: &RangeBound) -> TokenStream {
     match bound {
-        Bound::Int(value) => Literal::i128_unsuffixed(*value).to_token_stream(),
-        Bound::Float(value) => Literal::f64_unsuffixed(*value).to_token_stream(),
-        Bound::Const(expr) => quote!((#expr)),
+        RangeBound::Int(value) => Literal::i128_unsuffixed(*value).to_token_stream(),
+        RangeBound::Float(value) => Literal::f64_unsuffixed(*value).to_token_stream(),
+        RangeBound::Const(expr) => quote!((#expr)),
     }
 }
 
 /// Returns the assertions for a range with constants.
-fn is_not_empty(range: &Range, at: &Expr) -> Option<Asserted> {
+fn assert_not_empty(range: &NumberRange, at: &Expr) -> Option<ConstAssertion> {
     let (Some(min), Some(max)) = (&range.min, &range.max) else { return None };
-    if !matches!((min, max), (Bound::Const(_), _) | (_, Bound::Const(_))) {
+    if !matches!((min, max), (RangeBound::Const(_), _) | (_, RangeBound::Const(_))) {
         return None;
     }
     let (min, max) = (bound_tokens(min), bound_tokens(max));
-    Some(Asserted {
+    Some(ConstAssertion {
         condition: quote!(#min <= #max),
         message: "`range` must not be empty\nhelp: write the smaller number first".to_owned(),
         at: at.to_token_stream(),
     })
 }
 
-fn length(expr: &Expr, diag: &mut Diagnostics) -> Option<Length> {
-    let written = bounds(expr, "length", "length = 1..=200", diag)?;
+fn lower_length(expr: &Expr, diag: &mut Diagnostics) -> Option<LengthRange> {
+    let written = parse_bounds(expr, "length", "length = 1..=200", diag)?;
     let less = usize::from(matches!(written.limits, RangeLimits::HalfOpen(_)));
     let ends = [(written.start.as_deref(), 0), (written.end.as_deref(), less)];
     let [min, max] = ends.map(|(end, less)| match end {
-        Some(end) => length_bound(end, less, diag).map(Some),
+        Some(end) => lower_length_bound(end, less, diag).map(Some),
         None => Some(None),
     });
     let (min, max) = (min?, max?);
     if let (Some((Some(min), _)), Some((Some(max), _))) = (&min, &max)
         && min > max
     {
-        let help = filled(written.start.as_deref(), written.end.as_deref());
+        let help = empty_range_help(written.start.as_deref(), written.end.as_deref());
         diag.error(expr, "`length` must not be empty", help);
         return None;
     }
     let open = quote!(::core::primitive::usize::MAX);
-    Some(Length {
+    Some(LengthRange {
         min: min.map_or_else(|| quote!(0), |(_, tokens)| tokens),
         max: max.map_or(open, |(_, tokens)| tokens),
     })
 }
 
 /// A bound of a length: its value, where it is known, and its expression.
-fn length_bound(
+fn lower_length_bound(
     expr: &Expr,
     less: usize,
     diag: &mut Diagnostics,
 ) -> Option<(Option<usize>, TokenStream)> {
-    match (number(expr), attr::bare(expr)) {
-        (Some(Number::Int(0)), _) if less > 0 => {
+    match (parse_number(expr), attr::without_parens(expr)) {
+        (Some(NumberLiteral::Int(0)), _) if less > 0 => {
             diag.error(expr, "`length` must not be empty", "write a greater number, or `..=0`");
             return None;
         }
-        (Some(Number::Int(value)), _) => {
+        (Some(NumberLiteral::Int(value)), _) => {
             if let Some(value) = usize::try_from(value).ok().and_then(|it| it.checked_sub(less)) {
                 return Some((Some(value), Literal::usize_unsuffixed(value).to_token_stream()));
             }
@@ -241,7 +254,7 @@ fn length_bound(
     None
 }
 
-fn pattern(text: &LitStr, diag: &mut Diagnostics) -> bool {
+fn check_pattern(text: &LitStr, diag: &mut Diagnostics) -> bool {
     let Err(error) = regex::Regex::new(&text.value()) else { return true };
     let message = error.to_string();
     let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
@@ -253,7 +266,7 @@ fn pattern(text: &LitStr, diag: &mut Diagnostics) -> bool {
     false
 }
 
-fn choices(written: &[LitStr], diag: &mut Diagnostics) -> Vec<String> {
+fn lower_choices(written: &[LitStr], diag: &mut Diagnostics) -> Vec<String> {
     let mut choices = Vec::new();
     for literal in written {
         let value = literal.value();
@@ -267,42 +280,44 @@ fn choices(written: &[LitStr], diag: &mut Diagnostics) -> Vec<String> {
 }
 
 /// Parses the default of a parameter, and checks it against its `limits`.
-pub(super) fn default(
+pub(super) fn lower_default(
     expr: &Expr,
     ty: &Type,
-    kind: &Kind<'_>,
+    kind: &ParamKind<'_>,
     limits: &mut ParamLimits,
     diag: &mut Diagnostics,
 ) -> DefaultValue {
     let is_optional = ty::is_option(ty);
-    let inner = if is_optional { in_some(expr) } else { None };
+    let inner = if is_optional { inside_some(expr) } else { None };
     let plain = inner.unwrap_or(expr);
-    let asserted = is_in_range(plain, ty, limits);
+    let asserted = assert_in_range(plain, ty, limits);
     limits.asserted.extend(asserted);
-    let Some(json) = json(plain) else { return DefaultValue::Expr(converted(expr, kind)) };
-    let text = attr::string(plain).map(LitStr::value);
-    let written = match (number(plain), &text) {
-        (Some(number), _) => Some(Plain::Number(number)),
-        (None, text) => text.as_deref().map(Plain::Text),
+    let Some(json) = literal_json(plain) else {
+        return DefaultValue::Expr(convert_default(expr, kind));
     };
-    if let Some(reason) = written.and_then(|written| breaks(&written, limits)) {
+    let text = attr::as_string(plain).map(LitStr::value);
+    let written = match (parse_number(plain), &text) {
+        (Some(number), _) => Some(KnownValue::Number(number)),
+        (None, text) => text.as_deref().map(KnownValue::Text),
+    };
+    if let Some(reason) = written.and_then(|written| broken_limit(&written, limits)) {
         diag.error(plain, format_args!("default {json} {reason}"), "write one that is allowed");
     }
-    let converts = !ty::word(ty).is_some_and(|word| ty::is_primitive(&word));
-    let value = match attr::string(plain) {
+    let converts = !ty::type_name(ty).is_some_and(|word| ty::is_primitive(&word));
+    let value = match attr::as_string(plain) {
         Some(text) if converts => {
-            quote_spanned!(span::at(text)=> __rt::text_default(#text))
+            quote_spanned!(span::macro_span(text)=> __rt::text_default(#text))
         }
-        _ => attr::tokens(plain),
+        _ => attr::to_user_tokens(plain),
     };
     let value = if is_optional { quote!(::core::option::Option::Some(#value)) } else { value };
     DefaultValue::Literal { json, value }
 }
 
 /// Returns `x` of `Some(x)`.
-fn in_some(expr: &Expr) -> Option<&Expr> {
-    match attr::bare(expr) {
-        Expr::Call(call) if call.args.len() == 1 && attr::ident(&call.func)? == "Some" => {
+fn inside_some(expr: &Expr) -> Option<&Expr> {
+    match attr::without_parens(expr) {
+        Expr::Call(call) if call.args.len() == 1 && attr::as_ident(&call.func)? == "Some" => {
             call.args.first()
         }
         _ => None,
@@ -310,26 +325,28 @@ fn in_some(expr: &Expr) -> Option<&Expr> {
 }
 
 /// A computed default of a string that the function borrows may itself be borrowed.
-fn converted(expr: &Expr, kind: &Kind<'_>) -> TokenStream {
+fn convert_default(expr: &Expr, kind: &ParamKind<'_>) -> TokenStream {
     match kind {
-        Kind::Str => quote_spanned!(span::at(expr)=> ::core::convert::From::from(#expr)),
-        Kind::OptionStr => {
-            quote_spanned!(span::at(expr)=> ::core::option::Option::map(#expr, ::core::convert::From::from))
+        ParamKind::Str => {
+            quote_spanned!(span::macro_span(expr)=> ::core::convert::From::from(#expr))
         }
-        _ => attr::tokens(expr),
+        ParamKind::OptionStr => {
+            quote_spanned!(span::macro_span(expr)=> ::core::option::Option::map(#expr, ::core::convert::From::from))
+        }
+        _ => attr::to_user_tokens(expr),
     }
 }
 
 /// Returns the JSON text of a literal.
-fn json(expr: &Expr) -> Option<String> {
-    match number(expr) {
-        Some(Number::Int(value)) => return Some(value.to_string()),
-        Some(Number::Float(value)) => {
+fn literal_json(expr: &Expr) -> Option<String> {
+    match parse_number(expr) {
+        Some(NumberLiteral::Int(value)) => return Some(value.to_string()),
+        Some(NumberLiteral::Float(value)) => {
             return serde_json::Number::from_f64(value).map(|number| number.to_string());
         }
         None => {}
     }
-    let value = match attr::literal(expr)? {
+    let value = match attr::as_literal(expr)? {
         Lit::Str(text) => text.value().into(),
         Lit::Char(char) => char.value().to_string().into(),
         Lit::Bool(bool) => Value::Bool(bool.value),
@@ -339,41 +356,41 @@ fn json(expr: &Expr) -> Option<String> {
 }
 
 /// A value that is known now, as far as constraints depend on it.
-enum Plain<'v> {
-    Number(Number),
+enum KnownValue<'v> {
+    Number(NumberLiteral),
     Text(&'v str),
     /// A list with this number of items.
     List(usize),
 }
 
 /// Returns why `value`, from an example, is not allowed.
-pub(super) fn refusal(value: &Value, limits: &ParamLimits) -> Option<&'static str> {
+pub(super) fn why_refused(value: &Value, limits: &ParamLimits) -> Option<&'static str> {
     let plain = match value {
         Value::Number(number) => match number.as_i128() {
-            Some(number) => Plain::Number(Number::Int(number)),
-            None => Plain::Number(Number::Float(number.as_f64()?)),
+            Some(number) => KnownValue::Number(NumberLiteral::Int(number)),
+            None => KnownValue::Number(NumberLiteral::Float(number.as_f64()?)),
         },
-        Value::String(text) => Plain::Text(text),
-        Value::Array(items) => Plain::List(items.len()),
+        Value::String(text) => KnownValue::Text(text),
+        Value::Array(items) => KnownValue::List(items.len()),
         _ => return None,
     };
-    breaks(&plain, limits)
+    broken_limit(&plain, limits)
 }
 
 /// Returns why `value` is not allowed.
-fn breaks(value: &Plain<'_>, limits: &ParamLimits) -> Option<&'static str> {
+fn broken_limit(value: &KnownValue<'_>, limits: &ParamLimits) -> Option<&'static str> {
     let length = match value {
-        Plain::Number(number) => {
+        KnownValue::Number(number) => {
             let range = limits.range.as_ref()?;
             return is_outside(*number, range).then_some("must be in its range");
         }
-        Plain::Text(text) => {
-            if let Some(reason) = misses(text, limits) {
+        KnownValue::Text(text) => {
+            if let Some(reason) = broken_text_limit(text, limits) {
                 return Some(reason);
             }
             text.chars().count()
         }
-        Plain::List(length) => *length,
+        KnownValue::List(length) => *length,
     };
     let bounds = limits.length.as_ref()?;
     let known = |bound: &TokenStream| bound.to_string().parse::<usize>().ok();
@@ -383,7 +400,7 @@ fn breaks(value: &Plain<'_>, limits: &ParamLimits) -> Option<&'static str> {
 }
 
 /// Returns why the string `text` is not allowed.
-fn misses(text: &str, limits: &ParamLimits) -> Option<&'static str> {
+fn broken_text_limit(text: &str, limits: &ParamLimits) -> Option<&'static str> {
     if let Some(pattern) = &limits.pattern
         && regex::Regex::new(pattern).is_ok_and(|pattern| !pattern.is_match(text))
     {
@@ -394,18 +411,18 @@ fn misses(text: &str, limits: &ParamLimits) -> Option<&'static str> {
     (!choices.is_empty() && !choices.iter().any(is_choice)).then_some("must be one of its choices")
 }
 
-fn is_outside(number: Number, range: &Range) -> bool {
+fn is_outside(number: NumberLiteral, range: &NumberRange) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "compared as the runtime compares floats")]
     let as_float = |number| match number {
-        Number::Int(value) => value as f64,
-        Number::Float(value) => value,
+        NumberLiteral::Int(value) => value as f64,
+        NumberLiteral::Float(value) => value,
     };
-    let is_less = |bound: &Option<Bound>, sign: i8| match (bound, number) {
-        (Some(Bound::Int(bound)), Number::Int(value)) => match sign {
+    let is_less = |bound: &Option<RangeBound>, sign: i8| match (bound, number) {
+        (Some(RangeBound::Int(bound)), NumberLiteral::Int(value)) => match sign {
             1 => value < *bound,
             _ => value > *bound,
         },
-        (Some(Bound::Float(bound)), number) => match sign {
+        (Some(RangeBound::Float(bound)), number) => match sign {
             1 => as_float(number) < *bound,
             _ => as_float(number) > *bound,
         },
@@ -415,11 +432,11 @@ fn is_outside(number: Number, range: &Range) -> bool {
 }
 
 /// Returns the assertions for a default or a bound that is a constant.
-fn is_in_range(default: &Expr, ty: &Type, limits: &ParamLimits) -> Option<Asserted> {
+fn assert_in_range(default: &Expr, ty: &Type, limits: &ParamLimits) -> Option<ConstAssertion> {
     let range = limits.range.as_ref()?;
     let ends = || range.min.iter().chain(&range.max);
-    let value = match (number(default), attr::bare(default)) {
-        (Some(_), _) if !ends().any(|bound| matches!(bound, Bound::Const(_))) => return None,
+    let value = match (parse_number(default), attr::without_parens(default)) {
+        (Some(_), _) if !ends().any(|bound| matches!(bound, RangeBound::Const(_))) => return None,
         (Some(_), literal) => literal.to_token_stream(),
         (None, Expr::Path(_)) if ty::is_option(ty) => return None,
         (None, Expr::Path(path)) if range.is_float => quote!((#path as f64)),
@@ -429,7 +446,7 @@ fn is_in_range(default: &Expr, ty: &Type, limits: &ParamLimits) -> Option<Assert
     let min = range.min.as_ref().map(bound_tokens).map(|min| quote!(#min <= #value));
     let max = range.max.as_ref().map(bound_tokens).map(|max| quote!(#value <= #max));
     let conditions = min.into_iter().chain(max);
-    Some(Asserted {
+    Some(ConstAssertion {
         condition: quote!(#(#conditions)&&*),
         message: "default must be in its range\nhelp: write one that is allowed".to_owned(),
         at: default.to_token_stream(),

@@ -12,70 +12,70 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Ident, Lit, LitStr, Meta, ReturnType};
 
-use super::model::{Input, Limits, Risk, Tool};
+use super::display::{self, ParamNames};
+use super::model::{CallLimits, ToolInput, ToolModel, ToolRisk};
 use super::param;
-use super::parse::Function;
-use super::schema_lock::{self, Signature};
-use super::show::{self, Names};
+use super::parse::ToolFunction;
+use super::schema_lock::{self, LockedSignature};
 use super::text::{self, NAME_RULE};
 use super::{example, signature};
-use crate::attr::{self, Item, Items, Key, Value};
-use crate::beside::{self, Anchor};
+use crate::attr::{self, AttrItem, AttrKey, AttrValue, CheckedItems};
 use crate::diag::Diagnostics;
-use crate::docs::{self, Text};
-use crate::runtime::Runtime;
+use crate::docs::{self, DocText};
+use crate::runtime::RuntimePath;
+use crate::sibling_items::{self, ItemAnchor};
 use crate::span;
 
 /// The items of `#[tool(..)]`.
-pub(super) const KEYS: &[Key] = &[
-    Key::value("name", r#"name = "look_up""#),
-    Key::value("title", r#"title = "Read a file""#),
-    Key::list("aliases", r#"aliases("read", "open")"#),
-    Key::value("category", r#"category = "filesystem""#),
-    Key::value("description", "description = DESCRIPTION"),
-    Key::value("example", "example = r#\"{\"path\": \"a\"}\"#").repeatable(),
-    Key::flag("read"),
-    Key::flag("write"),
-    Key::flag("execute"),
-    Key::flag("destructive"),
-    Key::flag("idempotent"),
-    Key::flag("open_world"),
-    Key::value("permission", r#"permission = "edit""#),
-    Key::list("approval", "approval(required = my_function)"),
-    Key::value("validate", "validate = my_function"),
-    Key::list("display", "display(primary = path)"),
-    Key::value("timeout", r#"timeout = "10s""#),
-    Key::value("max_output", r#"max_output = "64 KiB""#),
-    Key::value("truncate", "truncate = head"),
-    Key::value("parallel", "parallel = shared"),
-    Key::value("task", "task = optional"),
-    Key::list("scopes", r#"scopes("oracle")"#),
-    Key::flag("requires_auth"),
-    Key::flag("hidden"),
-    Key::flag("experimental"),
-    Key::flag("streaming"),
-    Key::value("init", "init = my_function"),
-    Key::value("schema", r#"schema = "schemas/read_page.json""#),
-    Key::value("register", "register = false"),
-    Key::value("crate", "crate = my_tool_sdk"),
-    Key::none("desc", "write `description = \"..\"`, or a `///` comment above the function"),
-    Key::none("doc", "write it as a `///` comment above the function"),
-    Key::none("required", APPROVAL),
-    Key::none("resources", APPROVAL),
-    Key::none("suggest", APPROVAL),
-    Key::none("covers", APPROVAL),
-    Key::none("dangerous", APPROVAL),
-    Key::none("facts", APPROVAL),
-    Key::none("primary", DISPLAY),
-    Key::none("show", DISPLAY),
-    Key::none("summary", DISPLAY),
-    Key::none("result", DISPLAY),
-    Key::none("preview", DISPLAY),
-    Key::none("ui", DISPLAY),
-    Key::none("by", "write `parallel = by(path)`"),
-    Key::none("async", "write it before `fn`"),
-    Key::none("version", "remove it; it is that of the package"),
-    Key::none("risk", "write `read`, `write` or `execute` alone"),
+pub(super) const KEYS: &[AttrKey] = &[
+    AttrKey::value("name", r#"name = "look_up""#),
+    AttrKey::value("title", r#"title = "Read a file""#),
+    AttrKey::list("aliases", r#"aliases("read", "open")"#),
+    AttrKey::value("category", r#"category = "filesystem""#),
+    AttrKey::value("description", "description = DESCRIPTION"),
+    AttrKey::value("example", "example = r#\"{\"path\": \"a\"}\"#").repeatable(),
+    AttrKey::flag("read"),
+    AttrKey::flag("write"),
+    AttrKey::flag("execute"),
+    AttrKey::flag("destructive"),
+    AttrKey::flag("idempotent"),
+    AttrKey::flag("open_world"),
+    AttrKey::value("permission", r#"permission = "edit""#),
+    AttrKey::list("approval", "approval(required = my_function)"),
+    AttrKey::value("validate", "validate = my_function"),
+    AttrKey::list("display", "display(primary = path)"),
+    AttrKey::value("timeout", r#"timeout = "10s""#),
+    AttrKey::value("max_output", r#"max_output = "64 KiB""#),
+    AttrKey::value("truncate", "truncate = head"),
+    AttrKey::value("parallel", "parallel = shared"),
+    AttrKey::value("task", "task = optional"),
+    AttrKey::list("scopes", r#"scopes("oracle")"#),
+    AttrKey::flag("requires_auth"),
+    AttrKey::flag("hidden"),
+    AttrKey::flag("experimental"),
+    AttrKey::flag("streaming"),
+    AttrKey::value("init", "init = my_function"),
+    AttrKey::value("schema", r#"schema = "schemas/read_page.json""#),
+    AttrKey::value("register", "register = false"),
+    AttrKey::value("crate", "crate = my_tool_sdk"),
+    AttrKey::none("desc", "write `description = \"..\"`, or a `///` comment above the function"),
+    AttrKey::none("doc", "write it as a `///` comment above the function"),
+    AttrKey::none("required", APPROVAL),
+    AttrKey::none("resources", APPROVAL),
+    AttrKey::none("suggest", APPROVAL),
+    AttrKey::none("covers", APPROVAL),
+    AttrKey::none("dangerous", APPROVAL),
+    AttrKey::none("facts", APPROVAL),
+    AttrKey::none("primary", DISPLAY),
+    AttrKey::none("show", DISPLAY),
+    AttrKey::none("summary", DISPLAY),
+    AttrKey::none("result", DISPLAY),
+    AttrKey::none("preview", DISPLAY),
+    AttrKey::none("ui", DISPLAY),
+    AttrKey::none("by", "write `parallel = by(path)`"),
+    AttrKey::none("async", "write it before `fn`"),
+    AttrKey::none("version", "remove it; it is that of the package"),
+    AttrKey::none("risk", "write `read`, `write` or `execute` alone"),
 ];
 
 /// Where items were written that belong into a list of their own.
@@ -83,89 +83,89 @@ const APPROVAL: &str = "write it in `approval(..)`, as in `approval(required = m
 const DISPLAY: &str = "write it in `display(..)`, as in `display(primary = path)`";
 
 /// The position of a function with `#[tool]`.
-pub(crate) enum Site<'s> {
+pub(crate) enum ToolSite<'s> {
     /// Anywhere but in an `impl` block.
     Free,
     /// In a `#[toolset]` of this type.
-    Method { runtime: &'s Runtime, owner: &'s str, block: Span },
+    Method { runtime: &'s RuntimePath, owner: &'s str, block: Span },
 }
 
 /// Returns the runtime that `items` name, without reporting mistakes.
-pub(crate) fn runtime(items: &[Item]) -> Runtime {
+pub(crate) fn named_runtime(items: &[AttrItem]) -> RuntimePath {
     let named = items.iter().find(|item| item.key == "crate");
     let expr = named.and_then(|item| match &item.value {
-        Value::Expr(expr) => Some(&**expr),
+        AttrValue::Expr(expr) => Some(&**expr),
         _ => None,
     });
-    Runtime::named(expr, &mut Diagnostics::default())
+    RuntimePath::named(expr, &mut Diagnostics::default())
 }
 
 /// Returns the tool for `function`, or `None` when `diag` has the reasons against it.
-pub(crate) fn tool(
-    items: &[Item],
-    function: &Function,
-    site: &Site<'_>,
+pub(crate) fn lower_tool(
+    items: &[AttrItem],
+    function: &ToolFunction,
+    site: &ToolSite<'_>,
     diag: &mut Diagnostics,
-) -> Option<Tool> {
-    let items = attr::checked(items, KEYS, "#[tool]", diag);
-    let runtime = plumbing(&items, site, diag);
-    signature::check(function, site, diag);
-    let mut params = param::lower(function, diag);
-    let mut names = Names::new(&params);
-    let mut hooks = show::approval(&items, diag);
-    hooks.extend(show::validate(&items, diag));
-    let display = show::display(&items, &mut names, &mut hooks, diag);
-    let parallel = show::parallel(&items, &mut names, diag);
+) -> Option<ToolModel> {
+    let items = attr::check_items(items, KEYS, "#[tool]", diag);
+    let runtime = lower_runtime(&items, site, diag);
+    signature::check_signature(function, site, diag);
+    let mut params = param::lower_params(function, diag);
+    let mut names = ParamNames::new(&params);
+    let mut hooks = display::lower_approval(&items, diag);
+    hooks.extend(display::lower_validate(&items, diag));
+    let display = display::lower_display(&items, &mut names, &mut hooks, diag);
+    let parallel = display::lower_parallel(&items, &mut names, diag);
     let fields = names.fields;
-    let name = name(&items, function, diag);
-    let aliases = aliases(&items, &name, diag);
-    let description = description(&items, function, diag);
-    let examples = example::lower(&items, &params, diag);
-    let risk = risk(&items, diag);
-    let limits = Limits { parallel, ..limits(&items, diag) };
-    let registered = registered(&items, diag);
-    let title = line(&items, "title", diag);
-    let category = line(&items, "category", diag);
-    let permission = permission(&items, diag);
-    let scopes = scopes(&items, diag);
-    let init = show::function(&items, "init", &["session"], diag);
+    let name = lower_name(&items, function, diag);
+    let aliases = lower_aliases(&items, &name, diag);
+    let description = lower_description(&items, function, diag);
+    let examples = example::lower_examples(&items, &params, diag);
+    let risk = lower_risk(&items, diag);
+    let limits = CallLimits { parallel, ..lower_limits(&items, diag) };
+    let registered = is_registered(&items, diag);
+    let title = lower_line(&items, "title", diag);
+    let category = lower_line(&items, "category", diag);
+    let permission = lower_permission(&items, diag);
+    let scopes = lower_scopes(&items, diag);
+    let init = display::lower_function(&items, "init", &["session"], diag);
     if !hooks.is_empty() && params.strukt.is_none() {
-        free_name_of_args(function, site, diag);
+        check_args_name(function, site, diag);
     }
-    if registered && matches!(site, Site::Free) && diag.is_empty() {
-        unique(&items, function, &name, &aliases, diag);
+    if registered && matches!(site, ToolSite::Free) && diag.is_empty() {
+        check_unique(&items, function, &name, &aliases, diag);
     }
     let lock = items.string("schema", diag);
-    lock.iter().for_each(|path| schema_lock::checked_path(path, diag));
+    lock.iter().for_each(|path| schema_lock::check_path(path, diag));
     if !diag.is_empty() {
         return None;
     }
     let ident = &function.sig.ident;
     let schema_lock = lock.map(|path| {
-        let signature = Signature { ident, description: &description, params: &params };
-        schema_lock::lower(&path, &schema_test(ident, site), &signature)
+        let signature = LockedSignature { ident, description: &description, params: &params };
+        schema_lock::lower_lock(&path, &schema_test(ident, site), &signature)
     });
-    let claims = claims(&items, function, &name, &aliases);
+    let claims = claimed_names(&items, function, &name, &aliases);
     let args = match hooks.is_empty() {
-        true => Ident::new("__Args", span::at(ident)),
+        true => Ident::new("__Args", span::macro_span(ident)),
         false => args_ident(ident, site),
     };
     let passed = std::mem::take(&mut params.passed);
-    Some(Tool {
+    Some(ToolModel {
         ident: ident.clone(),
         generics: match site {
-            Site::Free => ident.span(),
-            Site::Method { block, .. } => *block,
+            ToolSite::Free => ident.span(),
+            ToolSite::Method { block, .. } => *block,
         },
-        vis: span::generated(function.vis.to_token_stream()),
-        cfgs: cfgs(&function.attrs),
+        vis: span::with_macro_spans(function.vis.to_token_stream()),
+        cfgs: cfg_attributes(&function.attrs),
         runtime,
         is_deprecated: function.attrs.iter().any(|attr| attr.path().is_ident("deprecated")),
         is_async: function.sig.asyncness.is_some(),
-        output: output(&function.sig.output),
+        output: output_type(&function.sig.output),
         input: match params.strukt {
-            Some(ty) => Input::Struct { ty: ty.to_token_stream(), fields },
-            None => Input::Params { args, params: params.sent },
+            Some(ty) => ToolInput::Struct { ty: ty.to_token_stream(), fields },
+            None => ToolInput::Params { args, params: params.sent },
         },
         passed,
         name,
@@ -180,7 +180,7 @@ pub(crate) fn tool(
         hooks,
         limits,
         scopes,
-        flags: flags(&items),
+        flags: lower_flags(&items),
         init,
         registered,
         claims,
@@ -189,20 +189,20 @@ pub(crate) fn tool(
 }
 
 /// Returns the name of the struct that holds the arguments of `function`.
-pub(crate) fn args_ident(function: &Ident, site: &Site<'_>) -> Ident {
+pub(crate) fn args_ident(function: &Ident, site: &ToolSite<'_>) -> Ident {
     let owner = match site {
-        Site::Free => "",
-        Site::Method { owner, .. } => owner,
+        ToolSite::Free => "",
+        ToolSite::Method { owner, .. } => owner,
     };
     let camel = text::camel_case(&function.unraw().to_string());
-    Ident::new(&format!("{owner}{camel}Args"), span::at(function))
+    Ident::new(&format!("{owner}{camel}Args"), span::macro_span(function))
 }
 
 /// Whether another tool of the same name precedes `function`. rustc then reports the function,
 /// the type and everything that is named after it.
-pub(super) fn is_repeated(function: &Function, diag: &mut Diagnostics) -> bool {
+pub(super) fn is_repeated(function: &ToolFunction, diag: &mut Diagnostics) -> bool {
     let ident = &function.sig.ident;
-    let first = beside::first(Anchor::Function, ident);
+    let first = sibling_items::first_line_of_repeated(ItemAnchor::Function, ident);
     if let Some(line) = first {
         let what = format_args!("duplicate function `{}`, as in line {line}", ident.unraw());
         diag.error(ident, what, "rename one of them");
@@ -211,18 +211,18 @@ pub(super) fn is_repeated(function: &Function, diag: &mut Diagnostics) -> bool {
 }
 
 /// Whether the user has a type with the name of the struct of arguments.
-pub(crate) fn has_own_args(function: &Ident, site: &Site<'_>) -> bool {
+pub(crate) fn has_own_args(function: &Ident, site: &ToolSite<'_>) -> bool {
     let args = args_ident(function, site).to_string();
     match site {
-        Site::Free => beside::has_type(Anchor::Function, function, &args),
-        Site::Method { owner, .. } => syn::parse_str::<Ident>(owner).is_ok_and(|mut owner| {
+        ToolSite::Free => sibling_items::has_type(ItemAnchor::Function, function, &args),
+        ToolSite::Method { owner, .. } => syn::parse_str::<Ident>(owner).is_ok_and(|mut owner| {
             owner.set_span(function.span());
-            beside::has_type(Anchor::Block, &owner, &args)
+            sibling_items::has_type(ItemAnchor::Block, &owner, &args)
         }),
     }
 }
 
-fn free_name_of_args(function: &Function, site: &Site<'_>, diag: &mut Diagnostics) {
+fn check_args_name(function: &ToolFunction, site: &ToolSite<'_>, diag: &mut Diagnostics) {
     let ident = &function.sig.ident;
     if has_own_args(ident, site) {
         let what = format_args!("`{}` is taken, which `#[tool]` defines", args_ident(ident, site));
@@ -232,16 +232,16 @@ fn free_name_of_args(function: &Function, site: &Site<'_>, diag: &mut Diagnostic
 }
 
 /// Returns the name of the module in which the committed schema of `function` is tested.
-fn schema_test(function: &Ident, site: &Site<'_>) -> String {
+fn schema_test(function: &Ident, site: &ToolSite<'_>) -> String {
     let owner = match site {
-        Site::Free => String::new(),
-        Site::Method { owner, .. } => format!("{}_", owner.to_lowercase()),
+        ToolSite::Free => String::new(),
+        ToolSite::Method { owner, .. } => format!("{}_", owner.to_lowercase()),
     };
     format!("schema_of_{owner}{}", function.unraw())
 }
 
 /// Returns the attributes that decide whether an item exists.
-pub(crate) fn cfgs(attributes: &[Attribute]) -> TokenStream {
+pub(crate) fn cfg_attributes(attributes: &[Attribute]) -> TokenStream {
     let decides = |attribute: &&Attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg_attr") => {
             list.tokens.clone().into_iter().any(|token| token.to_string() == "cfg")
@@ -252,9 +252,13 @@ pub(crate) fn cfgs(attributes: &[Attribute]) -> TokenStream {
     quote!(#(#cfgs)*)
 }
 
-fn plumbing(items: &Items<'_>, site: &Site<'_>, diag: &mut Diagnostics) -> Runtime {
-    let Site::Method { runtime, .. } = site else {
-        return Runtime::named(items.expr("crate"), diag);
+fn lower_runtime(
+    items: &CheckedItems<'_>,
+    site: &ToolSite<'_>,
+    diag: &mut Diagnostics,
+) -> RuntimePath {
+    let ToolSite::Method { runtime, .. } = site else {
+        return RuntimePath::named(items.expr("crate"), diag);
     };
     if let Some(key) = items.key("crate") {
         diag.error(key, "`crate` must not be on a method", "write `#[toolset(crate = ..)]`");
@@ -269,34 +273,34 @@ fn plumbing(items: &Items<'_>, site: &Site<'_>, diag: &mut Diagnostics) -> Runti
     (*runtime).clone()
 }
 
-fn name(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -> String {
+fn lower_name(items: &CheckedItems<'_>, function: &ToolFunction, diag: &mut Diagnostics) -> String {
     let ident = &function.sig.ident;
     if !items.mentions("name") {
         let name = ident.unraw().to_string();
-        if !text::is_name(&name) {
+        if !text::is_tool_name(&name) {
             let what = format_args!("name `{name}` must be {NAME_RULE}");
             diag.error(ident, what, "add `name = \"..\"` to `#[tool]`");
         }
         return name;
     }
     let literal = items.string("name", diag);
-    literal.map(|literal| checked_name(&literal, diag)).unwrap_or_default()
+    literal.map(|literal| check_name(&literal, diag)).unwrap_or_default()
 }
 
-fn checked_name(literal: &LitStr, diag: &mut Diagnostics) -> String {
+fn check_name(literal: &LitStr, diag: &mut Diagnostics) -> String {
     let name = literal.value();
-    if !text::is_name(&name) {
+    if !text::is_tool_name(&name) {
         let what = format_args!("name `{name}` must be {NAME_RULE}");
         diag.error(literal, what, "write a name such as `read_page`");
     }
     name
 }
 
-fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<LitStr> {
+fn lower_aliases(items: &CheckedItems<'_>, name: &str, diag: &mut Diagnostics) -> Vec<LitStr> {
     let mut taken = HashMap::from([(name.to_lowercase(), "the name of the tool")]);
     let mut aliases = Vec::new();
     for literal in items.string_list("aliases", diag) {
-        let alias = checked_name(&literal, diag);
+        let alias = check_name(&literal, diag);
         match taken.insert(alias.to_lowercase(), "another alias") {
             Some(other) => diag.error(
                 &literal,
@@ -310,14 +314,18 @@ fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<LitStr>
 }
 
 /// Returns the text after `key`, which is shown in a list.
-pub(super) fn line(items: &Items<'_>, key: &str, diag: &mut Diagnostics) -> Option<String> {
+pub(super) fn lower_line(
+    items: &CheckedItems<'_>,
+    key: &str,
+    diag: &mut Diagnostics,
+) -> Option<String> {
     let literal = items.string(key, diag)?;
-    checked_line(&literal, &format!("`{key}`"), diag);
+    check_line(&literal, &format!("`{key}`"), diag);
     Some(literal.value())
 }
 
 /// Returns a text of one line that is not empty.
-pub(super) fn checked_line(literal: &LitStr, what: &str, diag: &mut Diagnostics) {
+pub(super) fn check_line(literal: &LitStr, what: &str, diag: &mut Diagnostics) {
     let text = literal.value();
     if text.trim().is_empty() {
         diag.error(literal, format_args!("{what} must not be empty"), "write a word, or remove it");
@@ -331,21 +339,21 @@ pub(super) fn checked_line(literal: &LitStr, what: &str, diag: &mut Diagnostics)
 }
 
 /// Returns the permission name, which must be valid in a rule.
-fn permission(items: &Items<'_>, diag: &mut Diagnostics) -> Option<String> {
+fn lower_permission(items: &CheckedItems<'_>, diag: &mut Diagnostics) -> Option<String> {
     let literal = items.string("permission", diag)?;
     let name = literal.value();
-    if !text::is_name(&name) {
+    if !text::is_tool_name(&name) {
         let what = format_args!("`permission` must be {NAME_RULE}");
         diag.error(literal, what, "write a name such as `edit`; patterns stand in rules");
     }
     Some(name)
 }
 
-fn scopes(items: &Items<'_>, diag: &mut Diagnostics) -> Vec<String> {
+fn lower_scopes(items: &CheckedItems<'_>, diag: &mut Diagnostics) -> Vec<String> {
     let mut scopes = Vec::new();
     for literal in items.string_list("scopes", diag) {
         let scope = literal.value();
-        checked_line(&literal, "scope", diag);
+        check_line(&literal, "scope", diag);
         if scopes.contains(&scope) {
             diag.error(&literal, format_args!("duplicate scope `{scope}`"), "keep one of them");
         }
@@ -355,9 +363,9 @@ fn scopes(items: &Items<'_>, diag: &mut Diagnostics) -> Vec<String> {
 }
 
 /// Reports names that another tool of the crate has.
-fn unique(
-    items: &Items<'_>,
-    function: &Function,
+fn check_unique(
+    items: &CheckedItems<'_>,
+    function: &ToolFunction,
     name: &str,
     aliases: &[LitStr],
     diag: &mut Diagnostics,
@@ -366,7 +374,7 @@ fn unique(
     let at = items.expr("name").map_or_else(|| ident.to_token_stream(), ToTokens::to_token_stream);
     let aliases = aliases.iter().map(|alias| (alias.value(), alias.to_token_stream()));
     for (name, at) in std::iter::once((name.to_owned(), at)).chain(aliases) {
-        if let Some(place) = beside::tool_of_name(&text::identifier(&name), ident) {
+        if let Some(place) = sibling_items::tool_of_name(&text::name_identifier(&name), ident) {
             let what = format_args!("duplicate tool `{name}`, as in {place}");
             diag.error(at, what, "rename one of them, or write `name = \"..\"`");
         }
@@ -374,32 +382,41 @@ fn unique(
 }
 
 /// Returns the name and the aliases as identifiers, each at its location.
-fn claims(items: &Items<'_>, function: &Function, name: &str, aliases: &[LitStr]) -> Vec<Ident> {
-    let written = items.expr("name").map(span::at);
-    let at = written.unwrap_or_else(|| span::at(&function.sig.ident));
-    let aliases = aliases.iter().map(|alias| (alias.value(), span::at(alias)));
+fn claimed_names(
+    items: &CheckedItems<'_>,
+    function: &ToolFunction,
+    name: &str,
+    aliases: &[LitStr],
+) -> Vec<Ident> {
+    let written = items.expr("name").map(span::macro_span);
+    let at = written.unwrap_or_else(|| span::macro_span(&function.sig.ident));
+    let aliases = aliases.iter().map(|alias| (alias.value(), span::macro_span(alias)));
     let names = std::iter::once((name.to_owned(), at)).chain(aliases);
-    names.map(|(name, at)| Ident::new(&text::identifier(&name), at)).collect()
+    names.map(|(name, at)| Ident::new(&text::name_identifier(&name), at)).collect()
 }
 
-fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -> Text {
+fn lower_description(
+    items: &CheckedItems<'_>,
+    function: &ToolFunction,
+    diag: &mut Diagnostics,
+) -> DocText {
     if items.mentions("description") {
-        let text = items.expr("description").map(|expr| match attr::literal(expr) {
-            Some(Lit::Str(text)) => given_text(text, diag),
+        let text = items.expr("description").map(|expr| match attr::as_literal(expr) {
+            Some(Lit::Str(text)) => check_text(text, diag),
             Some(_) => {
                 let help = "write a string, or the name of a constant that is one";
                 diag.error(expr, "`description` must be text", help);
-                Text::Literal(String::new())
+                DocText::Literal(String::new())
             }
-            None => computed(&attr::tokens(expr), expr),
+            None => check_computed_text(&attr::to_user_tokens(expr), expr),
         });
-        return text.unwrap_or_else(|| Text::Literal(String::new()));
+        return text.unwrap_or_else(|| DocText::Literal(String::new()));
     }
     if items.mentions("desc") {
-        return Text::Literal(String::new());
+        return DocText::Literal(String::new());
     }
-    let text = docs::text(&function.attrs).map(|text| match text {
-        Text::Expr(text) => computed(&text, &function.sig.ident),
+    let text = docs::doc_text(&function.attrs).map(|text| match text {
+        DocText::Expr(text) => check_computed_text(&text, &function.sig.ident),
         known => known,
     });
     text.unwrap_or_else(|| {
@@ -408,14 +425,14 @@ fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -
             format_args!("tool `{}` has no description", function.sig.ident.unraw()),
             "add a `///` comment that tells the model when to use it",
         );
-        Text::Literal(String::new())
+        DocText::Literal(String::new())
     })
 }
 
 /// Checks that a description that only rustc knows is not empty.
-fn computed(text: &TokenStream, at: &impl Spanned) -> Text {
+fn check_computed_text(text: &TokenStream, at: &impl Spanned) -> DocText {
     let message = format!("{NO_DESCRIPTION}\nhelp: {SAY_WHEN}");
-    Text::Expr(quote_spanned! {span::at(at)=>
+    DocText::Expr(quote_spanned! {span::macro_span(at)=>
         const {
             let __text: &'static ::core::primitive::str = #text;
             ::core::assert!(!__text.trim_ascii().is_empty(), #message);
@@ -428,15 +445,15 @@ fn computed(text: &TokenStream, at: &impl Spanned) -> Text {
 const NO_DESCRIPTION: &str = "`description` must not be empty";
 const SAY_WHEN: &str = "tell the model when to use the tool";
 
-fn given_text(literal: &LitStr, diag: &mut Diagnostics) -> Text {
+fn check_text(literal: &LitStr, diag: &mut Diagnostics) -> DocText {
     let text = literal.value();
     if text.trim().is_empty() {
         diag.error(literal, NO_DESCRIPTION, SAY_WHEN);
     }
-    Text::Literal(text)
+    DocText::Literal(text)
 }
 
-fn risk(items: &Items<'_>, diag: &mut Diagnostics) -> Risk {
+fn lower_risk(items: &CheckedItems<'_>, diag: &mut Diagnostics) -> ToolRisk {
     let classes = [("read", "Read"), ("write", "Write"), ("execute", "Execute")];
     let written = items.in_order(&classes.map(|(key, _)| key));
     if let [first, others @ ..] = written.as_slice() {
@@ -451,24 +468,24 @@ fn risk(items: &Items<'_>, diag: &mut Diagnostics) -> Risk {
         diag.error(destructive, "`destructive` contradicts `read`", "write `write, destructive`");
     }
     let facts = ["destructive", "idempotent", "open_world"];
-    Risk {
+    ToolRisk {
         class: class.map_or("Execute", |(_, class)| class),
         facts: facts.into_iter().filter(|fact| items.flag(fact)).collect(),
     }
 }
 
-fn limits(items: &Items<'_>, diag: &mut Diagnostics) -> Limits {
+fn lower_limits(items: &CheckedItems<'_>, diag: &mut Diagnostics) -> CallLimits {
     let timeout_ms = items.string("timeout", diag).and_then(|literal| {
         let time = text::duration_ms(&literal.value());
-        positive(time, "`timeout` must be a whole number and its unit", &literal, TIME, diag)
+        parse_positive(time, "`timeout` must be a whole number and its unit", &literal, TIME, diag)
     });
     let max_output = items.string("max_output", diag).and_then(|literal| {
-        let size = text::size(&literal.value());
-        positive(size, "`max_output` must be a size in bytes", &literal, SIZE, diag)
+        let size = text::size_bytes(&literal.value());
+        parse_positive(size, "`max_output` must be a size in bytes", &literal, SIZE, diag)
     });
-    let truncate = items.expr("truncate").and_then(|expr| truncate(expr, diag));
-    let task = items.expr("task").and_then(|expr| task_support(expr, diag));
-    Limits { timeout_ms, max_output, truncate, parallel: None, task }
+    let truncate = items.expr("truncate").and_then(|expr| lower_truncate(expr, diag));
+    let task = items.expr("task").and_then(|expr| lower_task_support(expr, diag));
+    CallLimits { timeout_ms, max_output, truncate, parallel: None, task }
 }
 
 /// The help for times.
@@ -478,7 +495,7 @@ const TIME: &str = "write one number and one unit, as in `500ms`, `10s`, `2m` or
 const SIZE: &str = "write `4096`, `10 KB` or `64 KiB`";
 
 /// Parses a number in `literal`, which must be above zero.
-fn positive<N: From<u8> + PartialEq>(
+fn parse_positive<N: From<u8> + PartialEq>(
     number: Option<N>,
     unread: &str,
     literal: &LitStr,
@@ -495,8 +512,8 @@ fn positive<N: From<u8> + PartialEq>(
     None
 }
 
-fn truncate(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
-    match attr::ident(expr).map(ToString::to_string).as_deref() {
+fn lower_truncate(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
+    match attr::as_ident(expr).map(ToString::to_string).as_deref() {
         Some("head") => Some("Head"),
         Some("tail") => Some("Tail"),
         Some("middle") => Some("Middle"),
@@ -512,8 +529,8 @@ fn truncate(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
     }
 }
 
-fn task_support(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
-    match attr::ident(expr).map(ToString::to_string).as_deref() {
+fn lower_task_support(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
+    match attr::as_ident(expr).map(ToString::to_string).as_deref() {
         Some("optional") => Some("Optional"),
         Some("required") => Some("Required"),
         _ => {
@@ -527,14 +544,14 @@ fn task_support(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
     }
 }
 
-fn flags(items: &Items<'_>) -> Vec<&'static str> {
+fn lower_flags(items: &CheckedItems<'_>) -> Vec<&'static str> {
     let flags = ["requires_auth", "hidden", "experimental", "streaming"];
     flags.into_iter().filter(|flag| items.flag(flag)).collect()
 }
 
-fn registered(items: &Items<'_>, diag: &mut Diagnostics) -> bool {
+fn is_registered(items: &CheckedItems<'_>, diag: &mut Diagnostics) -> bool {
     let Some(expr) = items.expr("register") else { return true };
-    match attr::literal(expr) {
+    match attr::as_literal(expr) {
         Some(Lit::Bool(value)) => value.value,
         _ => {
             diag.error(expr, "`register` must be `true` or `false`", items.form("register"));
@@ -543,7 +560,7 @@ fn registered(items: &Items<'_>, diag: &mut Diagnostics) -> bool {
     }
 }
 
-fn output(output: &ReturnType) -> TokenStream {
+fn output_type(output: &ReturnType) -> TokenStream {
     match output {
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, ty) => ty.to_token_stream(),

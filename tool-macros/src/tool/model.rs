@@ -7,11 +7,11 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::Type;
 
-use crate::docs::Text;
-use crate::runtime::Runtime;
+use crate::docs::DocText;
+use crate::runtime::RuntimePath;
 
 /// A function that is a tool.
-pub(crate) struct Tool {
+pub(crate) struct ToolModel {
     /// The function.
     pub(crate) ident: Ident,
     /// The token behind which rustc would write generics of the function.
@@ -20,24 +20,24 @@ pub(crate) struct Tool {
     pub(crate) vis: TokenStream,
     /// The conditions under which it exists.
     pub(crate) cfgs: TokenStream,
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimePath,
     pub(crate) is_async: bool,
     pub(crate) is_deprecated: bool,
     pub(crate) output: TokenStream,
-    pub(crate) input: Input,
+    pub(crate) input: ToolInput,
     /// The arguments of the function, in order.
-    pub(crate) passed: Vec<Passed>,
+    pub(crate) passed: Vec<PassedArgument>,
     pub(crate) name: String,
     pub(crate) aliases: Vec<String>,
     pub(crate) title: Option<String>,
-    pub(crate) description: Text,
+    pub(crate) description: DocText,
     pub(crate) category: Option<String>,
     pub(crate) examples: Vec<String>,
-    pub(crate) risk: Risk,
+    pub(crate) risk: ToolRisk,
     pub(crate) permission: Option<String>,
-    pub(crate) display: Display,
-    pub(crate) hooks: Hooks,
-    pub(crate) limits: Limits,
+    pub(crate) display: ToolDisplay,
+    pub(crate) hooks: HookFunctions,
+    pub(crate) limits: CallLimits,
     pub(crate) scopes: Vec<String>,
     /// Fields of the runtime's `Flags` that are set.
     pub(crate) flags: Vec<&'static str>,
@@ -49,19 +49,19 @@ pub(crate) struct Tool {
 }
 
 /// How arguments arrive.
-pub(crate) enum Input {
+pub(crate) enum ToolInput {
     /// One by one, in a generated struct of this name.
-    Params { args: Ident, params: Vec<Param> },
+    Params { args: Ident, params: Vec<ParamModel> },
     /// As one struct of the user's.
     Struct { ty: TokenStream, fields: Vec<Ident> },
 }
 
 /// A parameter that the model sends.
-pub(crate) struct Param {
+pub(crate) struct ParamModel {
     pub(crate) ident: Ident,
     /// Its name in JSON.
     pub(crate) key: String,
-    pub(crate) description: Text,
+    pub(crate) description: DocText,
     pub(crate) docs: TokenStream,
     /// The type that is decoded, owned.
     pub(crate) ty: TokenStream,
@@ -76,16 +76,16 @@ pub(crate) struct Param {
 /// Constraints on a value beyond its type.
 #[derive(Default)]
 pub(crate) struct ParamLimits {
-    pub(crate) range: Option<Range>,
-    pub(crate) length: Option<Length>,
+    pub(crate) range: Option<NumberRange>,
+    pub(crate) length: Option<LengthRange>,
     pub(crate) pattern: Option<String>,
     pub(crate) choices: Vec<String>,
     /// Facts for rustc to check, where constants are involved.
-    pub(crate) asserted: Vec<Asserted>,
+    pub(crate) asserted: Vec<ConstAssertion>,
 }
 
 /// A condition over constants, and what to say when it is false.
-pub(crate) struct Asserted {
+pub(crate) struct ConstAssertion {
     pub(crate) condition: TokenStream,
     pub(crate) message: String,
     /// Tokens to underline.
@@ -101,15 +101,15 @@ pub(crate) enum DefaultValue {
 }
 
 /// Bounds of a number.
-pub(crate) struct Range {
+pub(crate) struct NumberRange {
     pub(crate) is_float: bool,
-    pub(crate) min: Option<Bound>,
-    pub(crate) max: Option<Bound>,
+    pub(crate) min: Option<RangeBound>,
+    pub(crate) max: Option<RangeBound>,
 }
 
 /// One inclusive bound.
 #[derive(Clone)]
-pub(crate) enum Bound {
+pub(crate) enum RangeBound {
     Int(i128),
     Float(f64),
     /// A constant, as an expression of the range's type.
@@ -117,15 +117,15 @@ pub(crate) enum Bound {
 }
 
 /// Bounds of a length, both inclusive, as expressions of type `usize`.
-pub(crate) struct Length {
+pub(crate) struct LengthRange {
     pub(crate) min: TokenStream,
     pub(crate) max: TokenStream,
 }
 
 /// One argument of the function.
-pub(crate) enum Passed {
+pub(crate) enum PassedArgument {
     /// The parameter of this place among those of the model.
-    Param { at: usize, how: How },
+    Param { at: usize, how: PassingMode },
     /// The user's struct in `Args`; the type as it was written.
     Struct(Type),
     /// Borrowed from the context.
@@ -134,7 +134,7 @@ pub(crate) enum Passed {
     Owned(Type),
 }
 
-impl Passed {
+impl PassedArgument {
     /// Whether it is not known before the call runs.
     pub(crate) fn is_of_the_context(&self) -> bool {
         matches!(self, Self::Borrowed(_) | Self::Owned(_))
@@ -143,7 +143,7 @@ impl Passed {
 
 /// How a decoded value is handed over.
 #[derive(Clone, Copy)]
-pub(crate) enum How {
+pub(crate) enum PassingMode {
     Moved,
     /// `&str` from a `String`.
     Borrowed,
@@ -152,7 +152,7 @@ pub(crate) enum How {
 }
 
 /// What running it can do.
-pub(crate) struct Risk {
+pub(crate) struct ToolRisk {
     /// A variant of the runtime's `RiskClass`.
     pub(crate) class: &'static str,
     /// Methods of the runtime's `Risk` that apply.
@@ -161,16 +161,16 @@ pub(crate) struct Risk {
 
 /// How it is shown; parameters by their names in JSON.
 #[derive(Default)]
-pub(crate) struct Display {
+pub(crate) struct ToolDisplay {
     pub(crate) name: Option<String>,
     pub(crate) primary: Option<String>,
     pub(crate) show: Vec<String>,
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<SummaryPattern>,
     pub(crate) ui: Option<String>,
 }
 
 /// A one-line summary.
-pub(crate) struct Summary {
+pub(crate) struct SummaryPattern {
     /// With names of JSON arguments, for surfaces.
     pub(crate) pattern: String,
     /// For `format!`, with numbers in place of names.
@@ -180,22 +180,22 @@ pub(crate) struct Summary {
 }
 
 /// The user's functions, by field of the runtime's `Hooks`.
-pub(crate) type Hooks = Vec<(&'static str, TokenStream)>;
+pub(crate) type HookFunctions = Vec<(&'static str, TokenStream)>;
 
 /// Limits of a call.
 #[derive(Default)]
-pub(crate) struct Limits {
+pub(crate) struct CallLimits {
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) max_output: Option<usize>,
     /// A variant of the runtime's `Truncate`.
     pub(crate) truncate: Option<&'static str>,
-    pub(crate) parallel: Option<Parallel>,
+    pub(crate) parallel: Option<ParallelRule>,
     /// A variant of the runtime's `TaskSupport`.
     pub(crate) task: Option<&'static str>,
 }
 
 /// Which calls may run beside it.
-pub(crate) enum Parallel {
+pub(crate) enum ParallelRule {
     /// A variant of the runtime's `Parallel`.
     Class(&'static str),
     /// Serial per value of a parameter.

@@ -12,46 +12,46 @@ use syn::spanned::Spanned;
 use syn::{FnArg, Ident, LitStr, Pat, PatType, Type};
 
 use super::limit;
-use super::model::{How, Param, Passed};
-use super::parse::{Function, is_arg, is_of_a_derive};
-use super::ty::{self, Kind};
-use crate::attr::{self, Items, Key};
+use super::model::{ParamModel, PassedArgument, PassingMode};
+use super::parse::{ToolFunction, is_arg, is_of_a_derive};
+use super::ty::{self, ParamKind};
+use crate::attr::{self, AttrKey, CheckedItems};
 use crate::diag::Diagnostics;
-use crate::docs::{self, Text};
+use crate::docs::{self, DocText};
 use crate::span;
 
 /// The items of `#[arg(..)]`.
-pub(super) const KEYS: &[Key] = &[
-    Key::value("default", "default = 1"),
-    Key::value("range", "range = 1..=100"),
-    Key::value("length", "length = 1..=200"),
-    Key::value("pattern", r#"pattern = "^[a-z]+$""#),
-    Key::list("choices", r#"choices("a", "b")"#),
-    Key::value("rename", r#"rename = "filePath""#),
-    Key::list("alias", r#"alias("file")"#).repeatable(),
-    Key::flag("sensitive"),
-    Key::flag("hidden"),
-    Key::none("desc", TEXT),
-    Key::none("description", TEXT),
-    Key::none("doc", TEXT),
-    Key::none("help", TEXT),
-    Key::none("example", "write `example = ..` in `#[tool(..)]`, with all arguments"),
-    Key::none("flatten", "take `Args<T>` of a struct that has the field"),
-    Key::none("nullable", "remove it, and make the type an `Option`"),
-    Key::none("secret", "write `sensitive`"),
-    Key::none("required", "remove it; what is no `Option` and has no default is required"),
-    Key::none("optional", "remove it, and make the type an `Option`"),
-    Key::none("min", RANGE),
-    Key::none("max", RANGE),
-    Key::none("minimum", RANGE),
-    Key::none("maximum", RANGE),
-    Key::none("min_length", LENGTH),
-    Key::none("max_length", LENGTH),
-    Key::none("min_items", LENGTH),
-    Key::none("max_items", LENGTH),
-    Key::none("regex", r#"write `pattern = "^[a-z]+$"`"#),
-    Key::none("enum", r#"write `choices("a", "b")`"#),
-    Key::none("name", r#"write `rename = "filePath"`"#),
+pub(super) const KEYS: &[AttrKey] = &[
+    AttrKey::value("default", "default = 1"),
+    AttrKey::value("range", "range = 1..=100"),
+    AttrKey::value("length", "length = 1..=200"),
+    AttrKey::value("pattern", r#"pattern = "^[a-z]+$""#),
+    AttrKey::list("choices", r#"choices("a", "b")"#),
+    AttrKey::value("rename", r#"rename = "filePath""#),
+    AttrKey::list("alias", r#"alias("file")"#).repeatable(),
+    AttrKey::flag("sensitive"),
+    AttrKey::flag("hidden"),
+    AttrKey::none("desc", TEXT),
+    AttrKey::none("description", TEXT),
+    AttrKey::none("doc", TEXT),
+    AttrKey::none("help", TEXT),
+    AttrKey::none("example", "write `example = ..` in `#[tool(..)]`, with all arguments"),
+    AttrKey::none("flatten", "take `Args<T>` of a struct that has the field"),
+    AttrKey::none("nullable", "remove it, and make the type an `Option`"),
+    AttrKey::none("secret", "write `sensitive`"),
+    AttrKey::none("required", "remove it; what is no `Option` and has no default is required"),
+    AttrKey::none("optional", "remove it, and make the type an `Option`"),
+    AttrKey::none("min", RANGE),
+    AttrKey::none("max", RANGE),
+    AttrKey::none("minimum", RANGE),
+    AttrKey::none("maximum", RANGE),
+    AttrKey::none("min_length", LENGTH),
+    AttrKey::none("max_length", LENGTH),
+    AttrKey::none("min_items", LENGTH),
+    AttrKey::none("max_items", LENGTH),
+    AttrKey::none("regex", r#"write `pattern = "^[a-z]+$"`"#),
+    AttrKey::none("enum", r#"write `choices("a", "b")`"#),
+    AttrKey::none("name", r#"write `rename = "filePath"`"#),
 ];
 
 /// Bounds are one item, as Rust writes them.
@@ -65,13 +65,13 @@ const TEXT: &str = "write it as a `///` comment above the parameter";
 const MAX: usize = 128;
 
 /// The parameters of a function by their source.
-pub(super) struct Params {
+pub(super) struct FunctionParams {
     /// The parameters that the model sends one by one.
-    pub(super) sent: Vec<Param>,
+    pub(super) sent: Vec<ParamModel>,
     /// The struct that the model sends: the `T` of `Args<T>`.
     pub(super) strukt: Option<Type>,
     /// The arguments of the function in order.
-    pub(super) passed: Vec<Passed>,
+    pub(super) passed: Vec<PassedArgument>,
     /// Names that do not come from the model.
     pub(super) lent: Vec<String>,
     /// Whether every parameter was valid.
@@ -79,8 +79,8 @@ pub(super) struct Params {
 }
 
 /// Sorts the parameters of `function` and checks each.
-pub(super) fn lower(function: &Function, diag: &mut Diagnostics) -> Params {
-    let mut params = Params {
+pub(super) fn lower_params(function: &ToolFunction, diag: &mut Diagnostics) -> FunctionParams {
+    let mut params = FunctionParams {
         sent: Vec::new(),
         strukt: None,
         passed: Vec::new(),
@@ -96,7 +96,7 @@ pub(super) fn lower(function: &Function, diag: &mut Diagnostics) -> Params {
     params
 }
 
-impl Params {
+impl FunctionParams {
     fn add(&mut self, param: &PatType, taken: &mut HashSet<String>, diag: &mut Diagnostics) {
         refuse_cfg(param, diag);
         refuse_foreign(param, diag);
@@ -104,39 +104,52 @@ impl Params {
         if ty::is_unsized(&param.ty) {
             diag.left_to_rustc();
         }
-        let kind = match ty::kind(&param.ty) {
+        let kind = match ty::param_kind(&param.ty) {
             Ok(kind) => kind,
             Err((at, what, help)) => {
-                diag.error(at, format_args!("type of parameter {} {what}", shown(param)), help);
+                diag.error(
+                    at,
+                    format_args!("type of parameter {} {what}", display_param(param)),
+                    help,
+                );
                 if ty::is_of_the_call(&param.ty) {
                     // No other checks: it was never meant to be sent.
-                    return self.lent.extend(plain_name(&param.pat).map(plain));
+                    return self.lent.extend(plain_name(&param.pat).map(json_name));
                 }
-                Kind::Value
+                ParamKind::Value
             }
         };
         match kind {
-            Kind::Borrowed(inner) => self.lend(param, Passed::Borrowed(inner.clone()), diag),
-            Kind::Owned => self.lend(param, Passed::Owned((*param.ty).clone()), diag),
-            Kind::Args(inner) => self.add_struct(param, inner, diag),
-            Kind::Str | Kind::OptionStr | Kind::Value => {
+            ParamKind::Borrowed(inner) => {
+                self.add_from_context(param, PassedArgument::Borrowed(inner.clone()), diag)
+            }
+            ParamKind::Owned => {
+                self.add_from_context(param, PassedArgument::Owned((*param.ty).clone()), diag)
+            }
+            ParamKind::Args(inner) => self.add_struct(param, inner, diag),
+            ParamKind::Str | ParamKind::OptionStr | ParamKind::Value => {
                 self.add_sent(param, &kind, taken, diag);
             }
         }
     }
 
-    fn lend(&mut self, param: &PatType, passed: Passed, diag: &mut Diagnostics) {
+    fn add_from_context(
+        &mut self,
+        param: &PatType,
+        passed: PassedArgument,
+        diag: &mut Diagnostics,
+    ) {
         for attribute in param.attrs.iter().filter(|attribute| is_arg(attribute)) {
             diag.error(
                 attribute.path(),
                 format_args!(
                     "`#[arg]` must not be on {}, which the model does not send",
-                    shown(param)
+                    display_param(param)
                 ),
                 "remove it",
             );
         }
-        self.lent.extend(plain_name(&param.pat).map(plain));
+        self.lent.extend(plain_name(&param.pat).map(json_name));
         self.passed.push(passed);
     }
 
@@ -148,7 +161,7 @@ impl Params {
                 "use the attributes of serde and schemars on the fields of the struct",
             );
         }
-        if let Some(token) = ty::borrow(inner) {
+        if let Some(token) = ty::find_borrow(inner) {
             diag.error(
                 token,
                 "struct in `Args` must not borrow",
@@ -156,16 +169,16 @@ impl Params {
             );
         }
         if self.strukt.is_some() || !self.sent.is_empty() {
-            not_alone(&param.pat, diag);
+            report_not_alone(&param.pat, diag);
         }
         self.strukt.get_or_insert_with(|| inner.clone());
-        self.passed.push(Passed::Struct((*param.ty).clone()));
+        self.passed.push(PassedArgument::Struct((*param.ty).clone()));
     }
 
     fn add_sent(
         &mut self,
         param: &PatType,
-        kind: &Kind<'_>,
+        kind: &ParamKind<'_>,
         taken: &mut HashSet<String>,
         diag: &mut Diagnostics,
     ) {
@@ -184,7 +197,7 @@ impl Params {
             return;
         }
         if self.strukt.is_some() {
-            not_alone(ident, diag);
+            report_not_alone(ident, diag);
         }
         if self.sent.len() == MAX {
             diag.error(
@@ -194,22 +207,22 @@ impl Params {
             );
         }
         let at = self.sent.len();
-        self.passed.push(Passed::Param { at, how: how(kind) });
-        self.sent.push(sent(param, ident, kind, taken, diag));
+        self.passed.push(PassedArgument::Param { at, how: passing_mode(kind) });
+        self.sent.push(lower_sent(param, ident, kind, taken, diag));
     }
 }
 
-fn sent(
+fn lower_sent(
     param: &PatType,
     ident: &Ident,
-    kind: &Kind<'_>,
+    kind: &ParamKind<'_>,
     taken: &mut HashSet<String>,
     diag: &mut Diagnostics,
-) -> Param {
+) -> ParamModel {
     let mut written = Vec::new();
     for attribute in param.attrs.iter().filter(|attribute| is_arg(attribute)) {
         match attribute.meta.require_list() {
-            Ok(list) => written.extend(attr::parse(list.tokens.clone(), diag)),
+            Ok(list) => written.extend(attr::parse_items(list.tokens.clone(), diag)),
             Err(_) => diag.error(
                 attribute.path(),
                 "`#[arg]` has no items",
@@ -217,10 +230,11 @@ fn sent(
             ),
         }
     }
-    let items = attr::checked(&written, KEYS, "#[arg]", diag);
-    let mut limits = limit::limits(&items, &param.ty, kind, diag);
-    let default =
-        items.expr("default").map(|expr| limit::default(expr, &param.ty, kind, &mut limits, diag));
+    let items = attr::check_items(&written, KEYS, "#[arg]", diag);
+    let mut limits = limit::lower_limits(&items, &param.ty, kind, diag);
+    let default = items
+        .expr("default")
+        .map(|expr| limit::lower_default(expr, &param.ty, kind, &mut limits, diag));
     let is_optional = ty::is_option(&param.ty);
     if let (Some(sensitive), true, false) =
         (items.key("sensitive"), default.is_some(), items.flag("hidden"))
@@ -241,18 +255,18 @@ fn sent(
             "add `default = ..`, or make its type an `Option`",
         );
     }
-    Param {
-        key: key(ident, &items, taken, diag),
-        description: description(param, ident, &items, diag),
+    ParamModel {
+        key: lower_key(ident, &items, taken, diag),
+        description: lower_description(param, ident, &items, diag),
         docs: param
             .attrs
             .iter()
             .filter(|attr| docs::is_doc(attr))
             .map(|attr| quote!(#attr))
             .collect(),
-        ty: slot(&param.ty, kind),
+        ty: decoded_type(&param.ty, kind),
         is_optional,
-        aliases: aliases(&items, taken, diag),
+        aliases: lower_aliases(&items, taken, diag),
         limits,
         default,
         is_sensitive: items.flag("sensitive"),
@@ -261,8 +275,13 @@ fn sent(
     }
 }
 
-fn description(param: &PatType, ident: &Ident, items: &Items<'_>, diag: &mut Diagnostics) -> Text {
-    docs::text(&param.attrs).unwrap_or_else(|| {
+fn lower_description(
+    param: &PatType,
+    ident: &Ident,
+    items: &CheckedItems<'_>,
+    diag: &mut Diagnostics,
+) -> DocText {
+    docs::doc_text(&param.attrs).unwrap_or_else(|| {
         // A misplaced item was reported with the right place.
         let is_there = |attribute: &syn::Attribute| attribute.path().is_ident("description");
         let is_misplaced =
@@ -274,14 +293,14 @@ fn description(param: &PatType, ident: &Ident, items: &Items<'_>, diag: &mut Dia
                 "add a `///` comment above it; the model reads it",
             );
         }
-        Text::Literal(String::new())
+        DocText::Literal(String::new())
     })
 }
 
 /// Returns the parameter's name in JSON.
-fn key(
+fn lower_key(
     ident: &Ident,
-    items: &Items<'_>,
+    items: &CheckedItems<'_>,
     taken: &mut HashSet<String>,
     diag: &mut Diagnostics,
 ) -> String {
@@ -294,21 +313,25 @@ fn key(
     } else {
         "add `#[arg(rename = \"..\")]` with such a name"
     };
-    claim(&key, at, help, taken, diag);
+    claim_name(&key, at, help, taken, diag);
     key
 }
 
-fn aliases(items: &Items<'_>, taken: &mut HashSet<String>, diag: &mut Diagnostics) -> Vec<String> {
+fn lower_aliases(
+    items: &CheckedItems<'_>,
+    taken: &mut HashSet<String>,
+    diag: &mut Diagnostics,
+) -> Vec<String> {
     let literals = items.string_list("alias", diag);
     for literal in &literals {
         let help = "write a name such as `file_path`";
-        claim(&literal.value(), literal.to_token_stream(), help, taken, diag);
+        claim_name(&literal.value(), literal.to_token_stream(), help, taken, diag);
     }
     literals.iter().map(LitStr::value).collect()
 }
 
 /// Registers a name of an argument, which must be well-formed and unused.
-fn claim(
+fn claim_name(
     name: &str,
     at: TokenStream,
     help: &str,
@@ -326,25 +349,25 @@ fn claim(
 }
 
 /// Returns the owned type that is decoded.
-fn slot(ty: &Type, kind: &Kind<'_>) -> TokenStream {
+fn decoded_type(ty: &Type, kind: &ParamKind<'_>) -> TokenStream {
     match kind {
-        Kind::Str => span::moved(quote!(::std::string::String), ty.span()),
-        Kind::OptionStr => {
-            span::moved(quote!(::core::option::Option<::std::string::String>), ty.span())
+        ParamKind::Str => span::moved_to(quote!(::std::string::String), ty.span()),
+        ParamKind::OptionStr => {
+            span::moved_to(quote!(::core::option::Option<::std::string::String>), ty.span())
         }
         _ => ty.to_token_stream(),
     }
 }
 
-fn how(kind: &Kind<'_>) -> How {
+fn passing_mode(kind: &ParamKind<'_>) -> PassingMode {
     match kind {
-        Kind::Str => How::Borrowed,
-        Kind::OptionStr => How::AsDeref,
-        _ => How::Moved,
+        ParamKind::Str => PassingMode::Borrowed,
+        ParamKind::OptionStr => PassingMode::AsDeref,
+        _ => PassingMode::Moved,
     }
 }
 
-fn not_alone(at: impl ToTokens, diag: &mut Diagnostics) {
+fn report_not_alone(at: impl ToTokens, diag: &mut Diagnostics) {
     diag.error(
         at,
         "`Args` must be the only parameter that the model sends",
@@ -357,7 +380,7 @@ fn refuse_cfg(param: &PatType, diag: &mut Diagnostics) {
         if attribute.path().is_ident("cfg") || attribute.path().is_ident("cfg_attr") {
             diag.error(
                 attribute.path(),
-                format_args!("parameter {} must not be conditional", shown(param)),
+                format_args!("parameter {} must not be conditional", display_param(param)),
                 "put `#[cfg]` on the function",
             );
         }
@@ -369,7 +392,7 @@ fn refuse_foreign(param: &PatType, diag: &mut Diagnostics) {
         let name = attribute.path().to_token_stream();
         diag.error(
             attribute.path(),
-            format_args!("`#[{name}]` must not be on parameter {}", shown(param)),
+            format_args!("`#[{name}]` must not be on parameter {}", display_param(param)),
             "write `#[arg(..)]`, or take `Args<T>` of a struct",
         );
     }
@@ -385,7 +408,7 @@ fn refuse_misspelt(param: &PatType, diag: &mut Diagnostics) {
             "description" => TEXT.to_owned(),
             _ => format!("write `#[arg({name} ..)]`"),
         };
-        let what = format_args!("unknown attribute `{name}` of parameter {}", shown(param));
+        let what = format_args!("unknown attribute `{name}` of parameter {}", display_param(param));
         diag.error(attribute.path(), what, help);
     }
 }
@@ -406,12 +429,12 @@ pub(super) fn plain_name(pattern: &Pat) -> Option<&Ident> {
 }
 
 /// Returns a name as it is in JSON.
-fn plain(name: &Ident) -> String {
+fn json_name(name: &Ident) -> String {
     name.unraw().to_string()
 }
 
 /// Formats a parameter for a message.
-fn shown(param: &PatType) -> String {
+fn display_param(param: &PatType) -> String {
     match plain_name(&param.pat) {
         Some(name) => format!("`{}`", name.unraw()),
         None => format!("`{}`", param.pat.to_token_stream()),

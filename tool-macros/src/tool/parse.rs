@@ -13,16 +13,16 @@ use super::param::is_misspelt;
 use crate::{docs, span};
 
 /// A function with an unparsed body.
-pub(crate) struct Function {
+pub(crate) struct ToolFunction {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
     pub(crate) body: TokenStream,
 }
 
-impl Function {
+impl ToolFunction {
     /// Whether a function follows in `input`, after attributes and visibility.
-    pub(crate) fn follows(input: ParseStream<'_>) -> bool {
+    pub(crate) fn is_next(input: ParseStream<'_>) -> bool {
         let ahead = input.fork();
         loop {
             if ahead.peek(Token![fn]) {
@@ -40,7 +40,7 @@ impl Function {
     }
 
     /// Parses the rest of a function.
-    pub(crate) fn after(
+    pub(crate) fn parse_rest(
         attrs: Vec<Attribute>,
         vis: Visibility,
         input: ParseStream<'_>,
@@ -59,21 +59,21 @@ impl Function {
     }
 }
 
-impl Parse for Function {
+impl Parse for ToolFunction {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis: Visibility = input.parse()?;
-        if !Self::follows(input) {
+        if !Self::is_next(input) {
             return Err(
                 input.error("`#[tool]` must be on a function\nhelp: put it on an `async fn`")
             );
         }
-        Self::after(attrs, vis, input)
+        Self::parse_rest(attrs, vis, input)
     }
 }
 
 /// The function for rustc, without the attributes that only this crate understands.
-impl ToTokens for Function {
+impl ToTokens for ToolFunction {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let (vis, body) = (&self.vis, &self.body);
         let attrs = self.attrs.iter().filter(|attr| !is_tool(attr) && !is_arg(attr));
@@ -106,19 +106,19 @@ pub(crate) fn is_of_a_derive(attribute: &Attribute) -> bool {
 }
 
 /// Returns the name of a function that syn cannot parse, and the tokens before it.
-pub(crate) struct Head {
+pub(crate) struct FunctionHead {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) ident: Ident,
 }
 
-impl Head {
+impl FunctionHead {
     /// Returns the name of `item`, if it is a free function.
-    pub(super) fn of(item: TokenStream) -> Option<Self> {
+    pub(super) fn parse(item: TokenStream) -> Option<Self> {
         let head = |input: ParseStream<'_>| {
             let attrs = input.call(Attribute::parse_outer)?;
             let vis = input.parse()?;
-            if !Function::follows(input) {
+            if !ToolFunction::is_next(input) {
                 return Err(input.error("no function"));
             }
             while !input.peek(Token![fn]) {
@@ -224,9 +224,9 @@ pub(crate) fn without_self(tokens: TokenStream, concrete: &TokenStream) -> Token
             TokenTree::Ident(name) if name == "Self" => {
                 let is_path =
                     matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == ':');
-                let ty = span::moved(concrete.clone(), name.span());
+                let ty = span::moved_to(concrete.clone(), name.span());
                 // The brackets are part of the location, which an error at the path underlines.
-                let at = span::at(&name);
+                let at = span::macro_span(&name);
                 written.extend(if is_path { quote_spanned!(at=> <#ty>) } else { ty });
             }
             TokenTree::Group(group) => {

@@ -14,21 +14,21 @@ use serde_json::{Map, Value};
 use syn::LitStr;
 use syn::ext::IdentExt;
 
-use super::model::{Bound, DefaultValue, Param, Range, SchemaLock};
-use super::param::Params;
+use super::model::{DefaultValue, NumberRange, ParamModel, RangeBound, SchemaLock};
+use super::param::FunctionParams;
 use crate::diag::Diagnostics;
-use crate::docs::Text;
+use crate::docs::DocText;
 use crate::span;
 
 /// The parts of a tool that its schema describes.
-pub(super) struct Signature<'t> {
+pub(super) struct LockedSignature<'t> {
     pub(super) ident: &'t Ident,
-    pub(super) description: &'t Text,
-    pub(super) params: &'t Params,
+    pub(super) description: &'t DocText,
+    pub(super) params: &'t FunctionParams,
 }
 
 /// Rejects a `path` that does not name a file in the package.
-pub(super) fn checked_path(path: &LitStr, diag: &mut Diagnostics) {
+pub(super) fn check_path(path: &LitStr, diag: &mut Diagnostics) {
     let file = path.value();
     if file.trim().is_empty() || Path::new(&file).is_absolute() {
         let what = "`schema` must be the path of a file in the package";
@@ -40,7 +40,7 @@ pub(super) fn checked_path(path: &LitStr, diag: &mut Diagnostics) {
 ///
 /// With `TOOL_SDK_BLESS=1` in the environment nothing is compared, so that the test that writes
 /// the file can be built.
-pub(super) fn lower(path: &LitStr, test: &str, signature: &Signature<'_>) -> SchemaLock {
+pub(super) fn lower_lock(path: &LitStr, test: &str, signature: &LockedSignature<'_>) -> SchemaLock {
     let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
     let file = path.value();
     let text = std::fs::read_to_string(root.join(&file));
@@ -49,13 +49,13 @@ pub(super) fn lower(path: &LitStr, test: &str, signature: &Signature<'_>) -> Sch
     let mut drifts = Diagnostics::default();
     match text {
         _ if is_blessed => {}
-        Ok(text) => compare(&text, path, signature, &mut drifts),
+        Ok(text) => compare_schema(&text, path, signature, &mut drifts),
         Err(error) => {
             let what = format_args!("schema cannot be read: {error}");
             drifts.error(path, what, REFRESH);
         }
     }
-    let test = Ident::new(test, span::at(path));
+    let test = Ident::new(test, span::macro_span(path));
     SchemaLock { path: file, is_there, test, drifts: drifts.to_tokens() }
 }
 
@@ -63,7 +63,12 @@ pub(super) fn lower(path: &LitStr, test: &str, signature: &Signature<'_>) -> Sch
 const REFRESH: &str = "run the tests once with `TOOL_SDK_BLESS=1`, and read what changed";
 
 /// Reports how `signature` differs from the schema in `text`.
-fn compare(text: &str, path: &LitStr, signature: &Signature<'_>, drifts: &mut Diagnostics) {
+fn compare_schema(
+    text: &str,
+    path: &LitStr,
+    signature: &LockedSignature<'_>,
+    drifts: &mut Diagnostics,
+) {
     let file = match serde_json::from_str(text) {
         Ok(Value::Object(file)) => file,
         Ok(_) => return drifts.error(path, "schema must be a JSON object", REFRESH),
@@ -81,8 +86,12 @@ fn compare(text: &str, path: &LitStr, signature: &Signature<'_>, drifts: &mut Di
     }
 }
 
-fn compare_description(there: Option<&Value>, signature: &Signature<'_>, drifts: &mut Diagnostics) {
-    if let (Some(there), Text::Literal(here)) = (there, signature.description)
+fn compare_description(
+    there: Option<&Value>,
+    signature: &LockedSignature<'_>,
+    drifts: &mut Diagnostics,
+) {
+    if let (Some(there), DocText::Literal(here)) = (there, signature.description)
         && there != here
     {
         drifts.error(
@@ -96,7 +105,7 @@ fn compare_description(there: Option<&Value>, signature: &Signature<'_>, drifts:
 fn compare_params(
     schema: &Map<String, Value>,
     path: &LitStr,
-    signature: &Signature<'_>,
+    signature: &LockedSignature<'_>,
     drifts: &mut Diagnostics,
 ) {
     let params = &signature.params.sent;
@@ -115,7 +124,7 @@ fn compare_params(
             }
             continue;
         };
-        let what = drifted(param, property, required.contains(&key.as_str())).join(", ");
+        let what = drifted_facts(param, property, required.contains(&key.as_str())).join(", ");
         if !what.is_empty() {
             let what = format_args!("parameter `{key}` drifted from its schema: {what}");
             drifts.error(&param.ident, what, REFRESH);
@@ -129,12 +138,12 @@ fn compare_params(
 }
 
 /// Returns the facts of `param` that differ from its property.
-fn drifted(param: &Param, property: &Value, is_required: bool) -> Vec<&'static str> {
+fn drifted_facts(param: &ParamModel, property: &Value, is_required: bool) -> Vec<&'static str> {
     let mut drifted = Vec::new();
     if is_required != (param.default.is_none() && !param.is_optional) {
         drifted.push("required");
     }
-    if let Text::Literal(text) = &param.description
+    if let DocText::Literal(text) = &param.description
         && property.get("description") != Some(&Value::from(text.as_str()))
     {
         drifted.push("description");
@@ -142,11 +151,11 @@ fn drifted(param: &Param, property: &Value, is_required: bool) -> Vec<&'static s
     if has_other_default(param, property) {
         drifted.push("default");
     }
-    drifted.extend(other_limits(param, property));
+    drifted.extend(drifted_limits(param, property));
     drifted
 }
 
-fn has_other_default(param: &Param, property: &Value) -> bool {
+fn has_other_default(param: &ParamModel, property: &Value) -> bool {
     let there = property.get("default");
     match &param.default {
         None => there.is_some_and(|there| !there.is_null()),
@@ -167,7 +176,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
 }
 
 /// Returns the constraints that differ from the file.
-fn other_limits(param: &Param, property: &Value) -> Vec<&'static str> {
+fn drifted_limits(param: &ParamModel, property: &Value) -> Vec<&'static str> {
     let limits = &param.limits;
     let mut other = Vec::new();
     if limits.range.as_ref().is_some_and(|range| !has_range(range, property)) {
@@ -185,28 +194,30 @@ fn other_limits(param: &Param, property: &Value) -> Vec<&'static str> {
         }
     }
     if let Some(pattern) = &limits.pattern
-        && lookup(property, "pattern") != Some(&Value::from(pattern.as_str()))
+        && find_keyword(property, "pattern") != Some(&Value::from(pattern.as_str()))
     {
         other.push("pattern");
     }
     let choices: Vec<Value> = limits.choices.iter().map(|choice| choice.as_str().into()).collect();
-    if !choices.is_empty() && lookup(property, "enum").and_then(Value::as_array) != Some(&choices) {
+    if !choices.is_empty()
+        && find_keyword(property, "enum").and_then(Value::as_array) != Some(&choices)
+    {
         other.push("choices");
     }
     other
 }
 
-fn has_range(range: &Range, property: &Value) -> bool {
-    let is = |bound: &Option<Bound>, key: &str| {
-        let there = lookup(property, key);
+fn has_range(range: &NumberRange, property: &Value) -> bool {
+    let is = |bound: &Option<RangeBound>, key: &str| {
+        let there = find_keyword(property, key);
         match bound {
             None => true,
-            Some(Bound::Const(_)) => there.is_some(),
-            Some(Bound::Int(value)) => {
+            Some(RangeBound::Const(_)) => there.is_some(),
+            Some(RangeBound::Int(value)) => {
                 let here = serde_json::from_str(&value.to_string());
                 here.is_ok_and(|here| there.is_some_and(|there| is_same(&here, there)))
             }
-            Some(Bound::Float(value)) => {
+            Some(RangeBound::Float(value)) => {
                 there.is_some_and(|there| is_same(&(*value).into(), there))
             }
         }
@@ -216,7 +227,7 @@ fn has_range(range: &Range, property: &Value) -> bool {
 
 /// Whether one of `keys` holds the number `text`; a constant is any number.
 fn has_number(property: &Value, keys: &[&str], text: &str) -> bool {
-    let there = keys.iter().find_map(|key| lookup(property, key)).and_then(Value::as_u64);
+    let there = keys.iter().find_map(|key| find_keyword(property, key)).and_then(Value::as_u64);
     match text.parse::<u64>() {
         Ok(here) => there == Some(here),
         Err(_) => there.is_some(),
@@ -224,7 +235,7 @@ fn has_number(property: &Value, keys: &[&str], text: &str) -> bool {
 }
 
 /// A keyword of a property, or of the branch of an optional one that is not null.
-fn lookup<'v>(property: &'v Value, key: &str) -> Option<&'v Value> {
+fn find_keyword<'v>(property: &'v Value, key: &str) -> Option<&'v Value> {
     property
         .get(key)
         .or_else(|| property.get("anyOf")?.as_array()?.iter().find_map(|branch| branch.get(key)))
@@ -241,14 +252,14 @@ mod tests {
     fn check(params: &str, schema: &str, expected: &[&str]) {
         let function = syn::parse_str(&format!("fn act({params}) {{}}")).unwrap();
         let mut diag = Diagnostics::default();
-        let params = param::lower(&function, &mut diag);
+        let params = param::lower_params(&function, &mut diag);
         assert_eq!(diag.messages(), [""; 0]);
-        let signature = Signature {
+        let signature = LockedSignature {
             ident: &function.sig.ident,
-            description: &Text::Literal("Does things.".to_owned()),
+            description: &DocText::Literal("Does things.".to_owned()),
             params: &params,
         };
-        compare(schema, &LitStr::new("act.json", Span::call_site()), &signature, &mut diag);
+        compare_schema(schema, &LitStr::new("act.json", Span::call_site()), &signature, &mut diag);
         let messages = diag.messages();
         let first: Vec<_> = messages.iter().filter_map(|message| message.lines().next()).collect();
         assert_eq!(first, expected);

@@ -3,16 +3,20 @@
 use syn::ext::IdentExt;
 use syn::{FnArg, Receiver, ReceiverKind, ReturnType, Safety, Type};
 
-use super::lower::Site;
-use super::parse::{Function, is_arg, is_tool, self_type};
+use super::lower::ToolSite;
+use super::parse::{ToolFunction, is_arg, is_tool, self_type};
 use super::ty;
 use crate::diag::Diagnostics;
 
 /// Checks what a function that a model calls must and must not be.
-pub(super) fn check(function: &Function, site: &Site<'_>, diag: &mut Diagnostics) {
+pub(super) fn check_signature(
+    function: &ToolFunction,
+    site: &ToolSite<'_>,
+    diag: &mut Diagnostics,
+) {
     let sig = &function.sig;
     for attribute in function.attrs.iter().filter(|attribute| is_tool(attribute)) {
-        if matches!(site, Site::Free) {
+        if matches!(site, ToolSite::Free) {
             diag.error(attribute.path(), "duplicate `#[tool]`", "keep one of them");
         }
     }
@@ -25,7 +29,7 @@ pub(super) fn check(function: &Function, site: &Site<'_>, diag: &mut Diagnostics
     if let Some(variadic) = &sig.variadic {
         diag.error(variadic.dots, "tool must not be variadic", "take a `Vec`");
     }
-    generics(function, diag);
+    check_generics(function, diag);
     for attribute in function.attrs.iter().filter(|attribute| is_arg(attribute)) {
         diag.error(
             attribute.path(),
@@ -34,27 +38,29 @@ pub(super) fn check(function: &Function, site: &Site<'_>, diag: &mut Diagnostics
         );
     }
     match (sig.inputs.first(), site) {
-        (Some(FnArg::Receiver(receiver)), Site::Free) => diag.error(
+        (Some(FnArg::Receiver(receiver)), ToolSite::Free) => diag.error(
             receiver.self_token,
             "tool must not take `self`",
             "put `#[toolset]` on the `impl` block",
         ),
-        (Some(FnArg::Receiver(receiver)), Site::Method { .. }) => self_receiver(receiver, diag),
-        (_, Site::Method { .. }) => diag.error(
+        (Some(FnArg::Receiver(receiver)), ToolSite::Method { .. }) => {
+            check_receiver(receiver, diag)
+        }
+        (_, ToolSite::Method { .. }) => diag.error(
             &sig.ident,
             format_args!("method `{}` must take `&self`", sig.ident.unraw()),
             "add `&self` as its first parameter",
         ),
-        (_, Site::Free) => outside(function, diag),
+        (_, ToolSite::Free) => check_is_free(function, diag),
     }
     if let ReturnType::Type(_, ty) = &sig.output {
-        result(ty, diag);
+        check_result(ty, diag);
     }
 }
 
 /// A function that names `Self` is in an `impl` block, where no free tool can be, and one without
 /// a body is in a trait or an `extern` block.
-fn outside(function: &Function, diag: &mut Diagnostics) {
+fn check_is_free(function: &ToolFunction, diag: &mut Diagnostics) {
     if !function.has_body() {
         let ident = &function.sig.ident;
         let what = format_args!("tool `{}` has no body", ident.unraw());
@@ -66,23 +72,23 @@ fn outside(function: &Function, diag: &mut Diagnostics) {
     diag.error(token, what, "move it out, or add `&self` and put `#[toolset]` on the block");
 }
 
-fn result(ty: &Type, diag: &mut Diagnostics) {
+fn check_result(ty: &Type, diag: &mut Diagnostics) {
     if let Type::Never(_) = ty {
         let help = "return a `Result`, whose error the model reads";
         return diag.error(ty, "result of a tool must not be `!`", help);
     }
-    if let Some(token) = ty::future(ty) {
+    if let Some(token) = ty::find_future(ty) {
         let help = "make the function an `async fn` that returns what the future gives";
         return diag.error(token, "result of a tool must not be a future", help);
     }
-    if let Some(token) = ty::impl_trait(ty) {
+    if let Some(token) = ty::find_impl_trait(ty) {
         diag.error(
             token,
             "result of a tool must not be `impl Trait`",
             "name the type, such as `String`, `Json<T>` or `Output`",
         );
     }
-    if let Some(token) = ty::borrow(ty) {
+    if let Some(token) = ty::find_borrow(ty) {
         diag.error(
             token,
             "result of a tool must not borrow from its parameters",
@@ -91,7 +97,7 @@ fn result(ty: &Type, diag: &mut Diagnostics) {
     }
 }
 
-fn generics(function: &Function, diag: &mut Diagnostics) {
+fn check_generics(function: &ToolFunction, diag: &mut Diagnostics) {
     let generics = &function.sig.generics;
     if generics.params.is_empty() {
         return;
@@ -105,7 +111,7 @@ fn generics(function: &Function, diag: &mut Diagnostics) {
     diag.error(&generics.params, "tool must not be generic", help);
 }
 
-fn self_receiver(receiver: &Receiver, diag: &mut Diagnostics) {
+fn check_receiver(receiver: &Receiver, diag: &mut Diagnostics) {
     let help = "write `&self`; all calls share the value";
     match &receiver.kind {
         ReceiverKind::Reference(_, _, None) => {}

@@ -4,7 +4,7 @@
 
 /// Milliseconds of `10s`, `2m`, `1h` or `500ms`.
 pub(super) fn duration_ms(text: &str) -> Option<u64> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split_unit(text)?;
     let factor = match unit {
         "ms" => 1,
         "s" => 1_000,
@@ -16,8 +16,8 @@ pub(super) fn duration_ms(text: &str) -> Option<u64> {
 }
 
 /// Bytes of `64 KiB`, `10 KB`, `1 MiB`, `100 B` or `4096`.
-pub(super) fn size(text: &str) -> Option<usize> {
-    let (number, unit) = split(text)?;
+pub(super) fn size_bytes(text: &str) -> Option<usize> {
+    let (number, unit) = split_unit(text)?;
     let factor: u64 = match unit {
         "" | "B" => 1,
         "KB" | "kB" => 1_000,
@@ -31,7 +31,7 @@ pub(super) fn size(text: &str) -> Option<usize> {
     usize::try_from(number.checked_mul(factor)?).ok()
 }
 
-fn split(text: &str) -> Option<(u64, &str)> {
+fn split_unit(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -42,7 +42,7 @@ fn split(text: &str) -> Option<(u64, &str)> {
 pub(super) const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 _ -, starting with a letter or _";
 
 /// Whether `name` can be the name of a tool.
-pub(super) fn is_name(name: &str) -> bool {
+pub(super) fn is_tool_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     name.len() <= 64
         && bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -51,7 +51,7 @@ pub(super) fn is_name(name: &str) -> bool {
 
 /// The identifier of a tool's name: as names, identifiers are equal when only the case of
 /// letters tells them apart, which leaves upper case for what no identifier can hold.
-pub(super) fn identifier(name: &str) -> String {
+pub(super) fn name_identifier(name: &str) -> String {
     format!("tool_named_{}", name.to_lowercase().replace('-', "Hyphen"))
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn camel_case(name: &str) -> String {
 
 /// A piece of a summary.
 #[derive(Debug, PartialEq)]
-pub(super) enum Piece<'t> {
+pub(super) enum SummaryPiece<'t> {
     /// Text, with its braces still doubled.
     Text(&'t str),
     /// `{name}` or `{name:spec}`.
@@ -75,28 +75,28 @@ pub(super) enum Piece<'t> {
 }
 
 /// Parses a summary, or returns what is wrong with it.
-pub(super) fn pieces(summary: &str) -> Result<Vec<Piece<'_>>, String> {
+pub(super) fn parse_summary(summary: &str) -> Result<Vec<SummaryPiece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = summary;
     while let Some(brace) = rest.find(['{', '}']) {
         let (before, from) = rest.split_at(brace);
         if from.starts_with("{{") || from.starts_with("}}") {
-            pieces.push(Piece::Text(&rest[..brace + 2]));
+            pieces.push(SummaryPiece::Text(&rest[..brace + 2]));
             rest = &from[2..];
             continue;
         }
-        pieces.push(Piece::Text(before));
+        pieces.push(SummaryPiece::Text(before));
         let inside = from.strip_prefix('{').ok_or("has a `}` without `{`")?;
         let (inside, after) = inside.split_once('}').ok_or("has a `{` without `}`")?;
-        pieces.push(value(inside)?);
+        pieces.push(parse_placeholder(inside)?);
         rest = after;
     }
-    pieces.push(Piece::Text(rest));
-    pieces.retain(|piece| *piece != Piece::Text(""));
+    pieces.push(SummaryPiece::Text(rest));
+    pieces.retain(|piece| *piece != SummaryPiece::Text(""));
     Ok(pieces)
 }
 
-fn value(inside: &str) -> Result<Piece<'_>, String> {
+fn parse_placeholder(inside: &str) -> Result<SummaryPiece<'_>, String> {
     let (name, spec) = match inside.find(':') {
         Some(colon) => inside.split_at(colon),
         None => (inside, ""),
@@ -118,7 +118,7 @@ fn value(inside: &str) -> Result<Piece<'_>, String> {
     if spec.contains(['{', '$', '*']) {
         return Err(format!("must not borrow a width from an argument in `{{{inside}}}`"));
     }
-    Ok(Piece::Value { name, spec })
+    Ok(SummaryPiece::Value { name, spec })
 }
 
 #[cfg(test)]
@@ -137,30 +137,30 @@ mod tests {
 
     #[test]
     fn sizes_may_have_a_unit() {
-        assert_eq!(size("64 KiB"), Some(65_536));
-        assert_eq!(size("10 KB"), Some(10_000));
-        assert_eq!(size("4096"), Some(4096));
+        assert_eq!(size_bytes("64 KiB"), Some(65_536));
+        assert_eq!(size_bytes("10 KB"), Some(10_000));
+        assert_eq!(size_bytes("4096"), Some(4096));
         for bad in ["KiB", "64 kib", "1.5 MB", "99999999999999999999"] {
-            assert_eq!(size(bad), None, "{bad}");
+            assert_eq!(size_bytes(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn names_follow_the_runtime() {
         for good in ["a", "_x", "read_page", "A-1", &"x".repeat(64)] {
-            assert!(is_name(good), "{good}");
+            assert!(is_tool_name(good), "{good}");
         }
         for bad in ["", "1a", "-a", "a b", "é", &"x".repeat(65)] {
-            assert!(!is_name(bad), "{bad}");
+            assert!(!is_tool_name(bad), "{bad}");
         }
     }
 
     #[test]
     fn names_that_differ_only_in_case_have_one_identifier() {
-        assert_eq!(identifier("Look-Up"), "tool_named_lookHyphenup");
-        assert_eq!(identifier("look-up"), identifier("LOOK-UP"));
-        assert_ne!(identifier("look-up"), identifier("look_up"));
-        assert_ne!(identifier("look-up"), identifier("lookhyphenup"));
+        assert_eq!(name_identifier("Look-Up"), "tool_named_lookHyphenup");
+        assert_eq!(name_identifier("look-up"), name_identifier("LOOK-UP"));
+        assert_ne!(name_identifier("look-up"), name_identifier("look_up"));
+        assert_ne!(name_identifier("look-up"), name_identifier("lookhyphenup"));
     }
 
     #[test]
@@ -173,16 +173,16 @@ mod tests {
     #[test]
     fn a_summary_has_text_and_values() {
         assert_eq!(
-            pieces("Read {path:>5} {{x}}"),
+            parse_summary("Read {path:>5} {{x}}"),
             Ok(vec![
-                Piece::Text("Read "),
-                Piece::Value { name: "path", spec: ":>5" },
-                Piece::Text(" {{"),
-                Piece::Text("x}}"),
+                SummaryPiece::Text("Read "),
+                SummaryPiece::Value { name: "path", spec: ":>5" },
+                SummaryPiece::Text(" {{"),
+                SummaryPiece::Text("x}}"),
             ])
         );
         for bad in ["{", "}", "{}", "{0}", "{a.b}", "{a:w$}", "{a:{b}}", "{a:huge}", "{a:>5x}"] {
-            assert!(pieces(bad).is_err(), "{bad}");
+            assert!(parse_summary(bad).is_err(), "{bad}");
         }
     }
 }

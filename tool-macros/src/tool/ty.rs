@@ -8,7 +8,7 @@ use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, Type, TypeReference};
 
 /// Where the value of a parameter comes from.
-pub(super) enum Kind<'t> {
+pub(super) enum ParamKind<'t> {
     /// `&str`: the model sends a string.
     Str,
     /// `Option<&str>`.
@@ -24,35 +24,35 @@ pub(super) enum Kind<'t> {
 }
 
 /// Why a type cannot be a parameter's, the location, and what to write instead.
-pub(super) type Refusal = (TokenStream, &'static str, &'static str);
+pub(super) type TypeRefusal = (TokenStream, &'static str, &'static str);
 
 /// Returns the kind of `ty`.
-pub(super) fn kind(ty: &Type) -> Result<Kind<'_>, Refusal> {
-    if let Type::Reference(reference) = bare(ty) {
-        return borrowed(reference);
+pub(super) fn param_kind(ty: &Type) -> Result<ParamKind<'_>, TypeRefusal> {
+    if let Type::Reference(reference) = without_parens(ty) {
+        return kind_of_reference(reference);
     }
-    if let Some(token) = find(ty.to_token_stream(), &|token| is_ident(token, "impl")) {
+    if let Some(token) = find_token(ty.to_token_stream(), &|token| is_ident(token, "impl")) {
         return Err((token, "must not be `impl Trait`", "name the type, such as `String`"));
     }
-    match generic(ty) {
-        Some((name, None)) if name == "Context" => Ok(Kind::Owned),
-        Some((name, Some(_))) if name == "State" => Ok(Kind::Owned),
-        Some((name, Some(inner))) if name == "Args" => Ok(Kind::Args(inner)),
-        Some((name, Some(inner))) if name == "Option" && is_str(inner) => Ok(Kind::OptionStr),
+    match last_segment(ty) {
+        Some((name, None)) if name == "Context" => Ok(ParamKind::Owned),
+        Some((name, Some(_))) if name == "State" => Ok(ParamKind::Owned),
+        Some((name, Some(inner))) if name == "Args" => Ok(ParamKind::Args(inner)),
+        Some((name, Some(inner))) if name == "Option" && is_str(inner) => Ok(ParamKind::OptionStr),
         Some((name, Some(inner))) if name == "Option" && is_whole(inner) => {
             let help = "take it without the `Option`; what it holds may be an `Option`";
             Err((inner.to_token_stream(), "must not be an `Option` of this", help))
         }
-        _ => owned(ty),
+        _ => kind_of_owned(ty),
     }
 }
 
 /// Whether `ty` is there for every call, or not at all: `State<T>` or `Args<T>`.
 fn is_whole(ty: &Type) -> bool {
-    matches!(generic(ty), Some((name, Some(_))) if name == "State" || name == "Args")
+    matches!(last_segment(ty), Some((name, Some(_))) if name == "State" || name == "Args")
 }
 
-fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
+fn kind_of_reference(reference: &TypeReference) -> Result<ParamKind<'_>, TypeRefusal> {
     if let Some(mutability) = &reference.mutability {
         return Err((
             mutability.to_token_stream(),
@@ -65,8 +65,10 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
         Some(lifetime) if lifetime.ident == "static" => {
             Err((lifetime.to_token_stream(), "must not have a lifetime", "leave the lifetime out"))
         }
-        _ if generic(&reference.elem).is_some_and(|(name, _)| name == "str") => Ok(Kind::Str),
-        _ if matches!(bare(&reference.elem), Type::Slice(_)) => {
+        _ if last_segment(&reference.elem).is_some_and(|(name, _)| name == "str") => {
+            Ok(ParamKind::Str)
+        }
+        _ if matches!(without_parens(&reference.elem), Type::Slice(_)) => {
             let and = reference.and_token.to_token_stream();
             Err((and, "must not be a slice", "take a `Vec`, such as `Vec<String>`"))
         }
@@ -74,20 +76,20 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
             let and = reference.and_token.to_token_stream();
             Err((and, "must not be a reference", "leave the `&` out; it is cheap to take"))
         }
-        _ if generic(&reference.elem).is_some_and(|(name, _)| name == "String") => {
+        _ if last_segment(&reference.elem).is_some_and(|(name, _)| name == "String") => {
             let text = reference.elem.to_token_stream();
             Err((text, "must not be a reference to a `String`", "write `&str`"))
         }
-        _ => Ok(Kind::Borrowed(&reference.elem)),
+        _ => Ok(ParamKind::Borrowed(&reference.elem)),
     }
 }
 
-fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
-    match borrow(ty) {
+fn kind_of_owned(ty: &Type) -> Result<ParamKind<'_>, TypeRefusal> {
+    match find_borrow(ty) {
         Some(token) => {
             Err((token, "must not borrow", "take an owned type, such as `String`, or `&str`"))
         }
-        None => Ok(Kind::Value),
+        None => Ok(ParamKind::Value),
     }
 }
 
@@ -95,22 +97,22 @@ fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
 ///
 /// A named lifetime is left to the rule that a tool is not generic, and the borrows of a function
 /// pointer are its own.
-pub(crate) fn borrow(ty: &Type) -> Option<TokenStream> {
+pub(crate) fn find_borrow(ty: &Type) -> Option<TokenStream> {
     let tokens = ty.to_token_stream();
-    match find(tokens.clone(), &|token| is_ident(token, "fn")) {
+    match find_token(tokens.clone(), &|token| is_ident(token, "fn")) {
         Some(_) => None,
-        None => elided(tokens),
+        None => find_elided(tokens),
     }
 }
 
-fn elided(tokens: TokenStream) -> Option<TokenStream> {
+fn find_elided(tokens: TokenStream) -> Option<TokenStream> {
     let is =
         |token: &TokenTree, char| matches!(token, TokenTree::Punct(it) if it.as_char() == char);
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         let next = tokens.peek();
         let found = match &token {
-            TokenTree::Group(group) => elided(group.stream()),
+            TokenTree::Group(group) => find_elided(group.stream()),
             reference if is(reference, '&') => {
                 (!next.is_some_and(|next| is(next, '\''))).then(|| token.into())
             }
@@ -127,42 +129,42 @@ fn elided(tokens: TokenStream) -> Option<TokenStream> {
 }
 
 /// Returns the `impl Trait` in `ty`.
-pub(super) fn impl_trait(ty: &Type) -> Option<TokenStream> {
-    find(ty.to_token_stream(), &|token| is_ident(token, "impl"))
+pub(super) fn find_impl_trait(ty: &Type) -> Option<TokenStream> {
+    find_token(ty.to_token_stream(), &|token| is_ident(token, "impl"))
 }
 
 /// Whether `ty` has no known size, which rustc reports itself where the function takes it.
 pub(super) fn is_unsized(ty: &Type) -> bool {
-    match bare(ty) {
+    match without_parens(ty) {
         Type::Slice(_) | Type::TraitObject(_) => true,
         Type::Path(path) if path.path.is_ident("str") => true,
         _ => {
-            matches!(generic(ty), Some((name, Some(inner))) if name == "State" && is_unsized(inner))
+            matches!(last_segment(ty), Some((name, Some(inner))) if name == "State" && is_unsized(inner))
         }
     }
 }
 
 /// Returns the part of `ty` that makes it a future.
-pub(super) fn future(ty: &Type) -> Option<TokenStream> {
-    find(ty.to_token_stream(), &|token| is_ident(token, "Future"))
+pub(super) fn find_future(ty: &Type) -> Option<TokenStream> {
+    find_token(ty.to_token_stream(), &|token| is_ident(token, "Future"))
 }
 
 /// Whether `ty` names a type that a model does not send, even wrongly.
 pub(super) fn is_of_the_call(ty: &Type) -> bool {
     const WORDS: [&str; 4] = ["Context", "State", "Args", "RawArgs"];
     let is_word = |token: &TokenTree| WORDS.iter().any(|word| is_ident(token, word));
-    find(ty.to_token_stream(), &is_word).is_some()
+    find_token(ty.to_token_stream(), &is_word).is_some()
 }
 
 /// Whether `ty` is spelt `Option<_>`.
 pub(super) fn is_option(ty: &Type) -> bool {
-    matches!(generic(ty), Some((name, Some(_))) if name == "Option")
+    matches!(last_segment(ty), Some((name, Some(_))) if name == "Option")
 }
 
 /// Returns the type's last segment, looking into `Option<_>`: `u32` of `Option<u32>`.
-pub(super) fn word(ty: &Type) -> Option<String> {
-    match generic(ty)? {
-        (name, Some(inner)) if name == "Option" => word(inner),
+pub(super) fn type_name(ty: &Type) -> Option<String> {
+    match last_segment(ty)? {
+        (name, Some(inner)) if name == "Option" => type_name(inner),
         (name, _) => Some(name),
     }
 }
@@ -200,17 +202,17 @@ pub(super) fn is_primitive(word: &str) -> bool {
 }
 
 /// Returns `ty` without parentheses and the invisible groups of `macro_rules`.
-fn bare(ty: &Type) -> &Type {
+fn without_parens(ty: &Type) -> &Type {
     match ty {
-        Type::Group(group) => bare(&group.elem),
-        Type::Paren(paren) => bare(&paren.elem),
+        Type::Group(group) => without_parens(&group.elem),
+        Type::Paren(paren) => without_parens(&paren.elem),
         other => other,
     }
 }
 
 /// Returns the last segment of a path, and its generic argument if it has exactly one.
-fn generic(ty: &Type) -> Option<(String, Option<&Type>)> {
-    let Type::Path(path) = bare(ty) else { return None };
+fn last_segment(ty: &Type) -> Option<(String, Option<&Type>)> {
+    let Type::Path(path) = without_parens(ty) else { return None };
     let last = path.path.segments.last()?;
     let inner = match &last.arguments {
         PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => {
@@ -225,8 +227,8 @@ fn generic(ty: &Type) -> Option<(String, Option<&Type>)> {
 }
 
 fn is_str(ty: &Type) -> bool {
-    matches!(bare(ty), Type::Reference(reference)
-        if matches!(borrowed(reference), Ok(Kind::Str)))
+    matches!(without_parens(ty), Type::Reference(reference)
+        if matches!(kind_of_reference(reference), Ok(ParamKind::Str)))
 }
 
 fn is_ident(token: &TokenTree, word: &str) -> bool {
@@ -234,10 +236,10 @@ fn is_ident(token: &TokenTree, word: &str) -> bool {
 }
 
 /// Returns the first token that `wanted` accepts, at any depth.
-fn find(tokens: TokenStream, wanted: &dyn Fn(&TokenTree) -> bool) -> Option<TokenStream> {
+fn find_token(tokens: TokenStream, wanted: &dyn Fn(&TokenTree) -> bool) -> Option<TokenStream> {
     tokens.into_iter().find_map(|token| match token {
         token if wanted(&token) => Some(token.into()),
-        TokenTree::Group(group) => find(group.stream(), wanted),
+        TokenTree::Group(group) => find_token(group.stream(), wanted),
         _ => None,
     })
 }
@@ -247,13 +249,13 @@ mod tests {
     use super::*;
 
     fn name(ty: &str) -> &'static str {
-        match kind(&syn::parse_str(ty).unwrap()) {
-            Ok(Kind::Str) => "str",
-            Ok(Kind::OptionStr) => "option str",
-            Ok(Kind::Value) => "value",
-            Ok(Kind::Args(_)) => "args",
-            Ok(Kind::Borrowed(_)) => "borrowed",
-            Ok(Kind::Owned) => "owned",
+        match param_kind(&syn::parse_str(ty).unwrap()) {
+            Ok(ParamKind::Str) => "str",
+            Ok(ParamKind::OptionStr) => "option str",
+            Ok(ParamKind::Value) => "value",
+            Ok(ParamKind::Args(_)) => "args",
+            Ok(ParamKind::Borrowed(_)) => "borrowed",
+            Ok(ParamKind::Owned) => "owned",
             Err((_, what, _)) => what,
         }
     }

@@ -4,18 +4,18 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 
-use super::lower::{Toolset, first, outside, owner};
-use super::parse::{Block, Member};
-use crate::attr::Item;
+use super::lower::{ToolsetModel, first_block_line, type_ident, without_self_type};
+use super::parse::{BlockMember, ToolsetBlock};
+use crate::attr::AttrItem;
 use crate::span;
-use crate::tool::lower::{Site, cfgs, runtime};
-use crate::tool::model::Tool;
-use crate::tool::ty::borrow;
+use crate::tool::lower::{ToolSite, cfg_attributes, named_runtime};
+use crate::tool::model::ToolModel;
+use crate::tool::ty::find_borrow;
 use crate::tool::{committed, expand, inert as inert_tool, spec};
 
-/// A valid toolset.
-pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
-    let Toolset { ty, cfgs, runtime, tools } = toolset;
+/// Generates a valid toolset: the block, the structs of arguments, the implementations, the tests.
+pub(super) fn expand_toolset(toolset: &ToolsetModel, block: &ToolsetBlock) -> TokenStream {
+    let ToolsetModel { ty, cfgs, runtime, tools } = toolset;
     let args = tools.iter().enumerate().map(|(at, tool)| {
         // rustc reports two methods of one name itself.
         let is_second = tool.cfgs.is_empty()
@@ -23,10 +23,11 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
         let args = expand::args_struct(tool);
         (!is_second && !args.is_empty()).then(|| quote!(#cfgs #args))
     });
-    let tests = tools.iter().map(|tool| test(tool, cfgs));
+    let tests = tools.iter().map(|tool| method_schema_test(tool, cfgs));
     let tools = tools.iter().map(|tool| {
-        let (cfgs, items, spec) = (&tool.cfgs, spec::items(tool), spec::spec(tool));
-        let (constant, prepare) = (spec::constant("__SPEC", tool), expand::prepare(tool, Some(ty)));
+        let (cfgs, items, spec) = (&tool.cfgs, spec::expand_items(tool), spec::expand_spec(tool));
+        let (constant, prepare) =
+            (spec::constant_ident("__SPEC", tool), expand::prepare_closure(tool, Some(ty)));
         quote! {
             #cfgs
             {
@@ -37,7 +38,7 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
             }
         }
     });
-    let implementations = implementations(
+    let implementations = toolset_impls(
         ty,
         &runtime.private(),
         cfgs,
@@ -51,25 +52,25 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
     }
 }
 
-/// The test of a method's committed schema, which needs its table and no value.
-fn test(tool: &Tool, block: &TokenStream) -> TokenStream {
-    let (cfgs, items, spec) = (&tool.cfgs, spec::items(tool), spec::spec(tool));
+/// Generates the test of a method's committed schema, which needs its table and no value.
+fn method_schema_test(tool: &ToolModel, block: &TokenStream) -> TokenStream {
+    let (cfgs, items, spec) = (&tool.cfgs, spec::expand_items(tool), spec::expand_spec(tool));
     let table = quote!({
         #items
         static __TABLE: __rt::Table = __rt::Table::new(#spec);
         __TABLE.definition()
     });
-    committed::test(tool, &quote!(#block #cfgs), &table)
+    committed::schema_test(tool, &quote!(#block #cfgs), &table)
 }
 
 /// Generates the conversion of the type to tools.
-fn implementations(
+fn toolset_impls(
     ty: &TokenStream,
     private: &TokenStream,
     cfgs: &TokenStream,
     tools: &TokenStream,
 ) -> TokenStream {
-    let methods = methods(ty, tools);
+    let methods = tool_methods_impl(ty, tools);
     quote! {
         #cfgs
         const _: () = {
@@ -90,8 +91,9 @@ fn implementations(
 ///
 /// `Send + Sync` is a condition of this impl alone, so that a type that cannot be shared between
 /// threads is reported here, and not again for each call and use.
-fn methods(ty: &TokenStream, tools: &TokenStream) -> TokenStream {
-    let is_shared = quote_spanned!(span::at(ty)=> #ty: ::core::marker::Send + ::core::marker::Sync);
+fn tool_methods_impl(ty: &TokenStream, tools: &TokenStream) -> TokenStream {
+    let is_shared =
+        quote_spanned!(span::macro_span(ty)=> #ty: ::core::marker::Send + ::core::marker::Sync);
     quote! {
         #[automatically_derived]
         impl __rt::ToolMethods for #ty where #is_shared {
@@ -103,39 +105,41 @@ fn methods(ty: &TokenStream, tools: &TokenStream) -> TokenStream {
 }
 
 /// Generates a toolset without tools, for a block with mistakes.
-pub(super) fn inert(items: &[Item], block: &Block) -> TokenStream {
+pub(super) fn inert_toolset(items: &[AttrItem], block: &ToolsetBlock) -> TokenStream {
     let told = block.members.iter().filter_map(|member| match member {
-        Member::Unread(error) => Some(inert_tool::told(error)),
+        BlockMember::Unread(error) => Some(inert_tool::last_resort_error(error)),
         _ => None,
     });
-    let Some(owner) = owner(&block.ty) else { return quote!(#(#told)*) };
-    let runtime = runtime(items);
-    let (cfgs, ty) = (cfgs(&block.attrs), block.ty.to_token_stream());
+    let Some(owner) = type_ident(&block.ty) else { return quote!(#(#told)*) };
+    let runtime = named_runtime(items);
+    let (cfgs, ty) = (cfg_attributes(&block.attrs), block.ty.to_token_stream());
     let owner = owner.unraw().to_string();
     let block_at = block.impl_token.span;
-    let site = Site::Method { runtime: &runtime, owner: &owner, block: block_at };
+    let site = ToolSite::Method { runtime: &runtime, owner: &owner, block: block_at };
     let args = block.members.iter().map(|member| match member {
-        Member::Tool(function, attribute) => {
-            let args = inert_tool::args_struct(&outside(function, &ty), attribute, &site);
+        BlockMember::Tool(function, attribute) => {
+            let args = inert_tool::args_struct(&without_self_type(function, &ty), attribute, &site);
             (!args.is_empty()).then(|| quote!(#cfgs #args))
         }
         _ => None,
     });
-    let empty = first(block).is_none().then(|| empty(&ty, block, &runtime.private(), &cfgs));
+    let empty = first_block_line(block)
+        .is_none()
+        .then(|| impls_without_tools(&ty, block, &runtime.private(), &cfgs));
     quote!(#(#args)* #empty #(#told)*)
 }
 
-/// The implementation for a type without tools.
-fn empty(
+/// Generates the implementations for a type without tools.
+fn impls_without_tools(
     ty: &TokenStream,
-    block: &Block,
+    block: &ToolsetBlock,
     private: &TokenStream,
     cfgs: &TokenStream,
 ) -> TokenStream {
     let (parameters, _, condition) = block.generics.split_for_impl();
-    let is_plain = block.generics.params.is_empty() && borrow(&block.ty).is_none();
+    let is_plain = block.generics.params.is_empty() && find_borrow(&block.ty).is_none();
     // A type that may not be shared has no tools.
-    let methods = is_plain.then(|| methods(ty, &quote!(__rt::Vec::new())));
+    let methods = is_plain.then(|| tool_methods_impl(ty, &quote!(__rt::Vec::new())));
     quote! {
         #cfgs
         const _: () = {

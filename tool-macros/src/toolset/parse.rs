@@ -9,32 +9,32 @@ use syn::{
     token,
 };
 
-use crate::tool::parse::{Function, is_tool};
+use crate::tool::parse::{ToolFunction, is_tool};
 
 /// An `impl` block.
-pub(crate) struct Block {
+pub(crate) struct ToolsetBlock {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) generics: Generics,
     /// The trait of `impl Trait for Type`.
     pub(crate) implemented: Option<Path>,
     pub(crate) ty: Type,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<BlockMember>,
     pub(crate) impl_token: Token![impl],
 }
 
 /// A member of the block.
-pub(crate) enum Member {
+pub(crate) enum BlockMember {
     /// A method with `#[tool]`, and the tokens in its parentheses.
-    Tool(Function, TokenStream),
+    Tool(ToolFunction, TokenStream),
     /// A function of the type itself.
-    Function(Function),
+    Function(ToolFunction),
     /// A constant, a type, a macro.
     Other(ImplItem),
     /// A function that syn cannot parse, which rustc has reported.
     Unread(syn::Error),
 }
 
-impl Parse for Block {
+impl Parse for ToolsetBlock {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let Ok(impl_token) = input.parse() else {
@@ -63,21 +63,22 @@ impl Parse for Block {
     }
 }
 
-impl Parse for Member {
+impl Parse for BlockMember {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let ahead = input.fork();
         let mut attrs = ahead.call(Attribute::parse_outer)?;
         let vis: Visibility = ahead.parse()?;
-        if !Function::follows(&ahead) {
+        if !ToolFunction::is_next(&ahead) {
             return Ok(Self::Other(input.parse()?));
         }
         input.call(Attribute::parse_outer)?;
         input.parse::<Visibility>()?;
-        let attribute = attrs.iter().position(is_tool).map(|at| arguments(&attrs.remove(at)));
+        let attribute =
+            attrs.iter().position(is_tool).map(|at| attribute_arguments(&attrs.remove(at)));
         let ahead = input.fork();
-        let function = match Function::after(attrs, vis, &ahead) {
+        let function = match ToolFunction::parse_rest(attrs, vis, &ahead) {
             Ok(function) => function,
-            Err(error) => return skip(input, error),
+            Err(error) => return skip_function(input, error),
         };
         input.advance_to(&ahead);
         Ok(match attribute {
@@ -88,7 +89,7 @@ impl Parse for Member {
 }
 
 /// Continues behind the body of a function with an `error`.
-fn skip(input: ParseStream<'_>, error: syn::Error) -> syn::Result<Member> {
+fn skip_function(input: ParseStream<'_>, error: syn::Error) -> syn::Result<BlockMember> {
     while !input.is_empty() {
         let is_body = input.peek(token::Brace) || input.peek(Token![;]);
         input.parse::<TokenTree>()?;
@@ -96,11 +97,11 @@ fn skip(input: ParseStream<'_>, error: syn::Error) -> syn::Result<Member> {
             break;
         }
     }
-    Ok(Member::Unread(error))
+    Ok(BlockMember::Unread(error))
 }
 
 /// The tokens in the parentheses of `#[tool(..)]`.
-fn arguments(attribute: &Attribute) -> TokenStream {
+fn attribute_arguments(attribute: &Attribute) -> TokenStream {
     match &attribute.meta {
         Meta::Path(_) => TokenStream::new(),
         Meta::List(list) => list.tokens.clone(),
@@ -110,7 +111,7 @@ fn arguments(attribute: &Attribute) -> TokenStream {
 }
 
 /// The block for rustc.
-impl ToTokens for Block {
+impl ToTokens for ToolsetBlock {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Self { attrs, generics, ty, members, impl_token, .. } = self;
         let (parameters, _, condition) = generics.split_for_impl();
@@ -124,7 +125,7 @@ impl ToTokens for Block {
     }
 }
 
-impl ToTokens for Member {
+impl ToTokens for BlockMember {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {
             Self::Tool(function, _) | Self::Function(function) => function.to_tokens(tokens),

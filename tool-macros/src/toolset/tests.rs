@@ -9,16 +9,16 @@ use super::*;
 #[expect(clippy::needless_pass_by_value, reason = "tests read better")]
 #[track_caller]
 fn check(item: TokenStream, expected: Expect) {
-    let expanded = expand(TokenStream::new(), item);
+    let expanded = expand_toolset(TokenStream::new(), item);
     let file = syn::parse2(expanded).unwrap();
     expected.assert_eq(&prettyplease::unparse(&file));
 }
 
 #[track_caller]
 fn check_errors(item: &str, expected: &[&str]) {
-    let block: Block = syn::parse_str(item).unwrap();
+    let block: ToolsetBlock = syn::parse_str(item).unwrap();
     let mut diag = Diagnostics::default();
-    assert!(lower::toolset(&[], &block, &mut diag).is_none());
+    assert!(lower::lower_toolset(&[], &block, &mut diag).is_none());
     let messages = diag.messages();
     let first: Vec<&str> = messages.iter().filter_map(|message| message.lines().next()).collect();
     assert_eq!(first, expected, "{item}");

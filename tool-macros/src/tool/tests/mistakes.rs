@@ -115,10 +115,10 @@ fn hooks_are_functions() {
 
 /// The second lines of all complaints.
 fn helps(attribute: &str, item: &str) -> Vec<String> {
-    let function: Function = syn::parse_str(item).unwrap();
+    let function: ToolFunction = syn::parse_str(item).unwrap();
     let mut diag = Diagnostics::default();
-    let items = attr::parse(attribute.parse().unwrap(), &mut diag);
-    lower::tool(&items, &function, &Site::Free, &mut diag);
+    let items = attr::parse_items(attribute.parse().unwrap(), &mut diag);
+    lower::lower_tool(&items, &function, &ToolSite::Free, &mut diag);
     let help = |message: String| message.lines().nth(1).unwrap_or_default().to_owned();
     diag.messages().into_iter().map(help).collect()
 }

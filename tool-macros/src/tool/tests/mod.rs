@@ -13,17 +13,17 @@ use super::*;
 #[expect(clippy::needless_pass_by_value, reason = "tests read better")]
 #[track_caller]
 fn check(attribute: TokenStream, item: TokenStream, expected: Expect) {
-    let expanded = expand(attribute, item);
+    let expanded = expand_tool(attribute, item);
     let file = syn::parse2(expanded).unwrap();
     expected.assert_eq(&prettyplease::unparse(&file));
 }
 
 /// The first lines of all complaints about a tool.
 fn complaints(attribute: &str, item: &str) -> Vec<String> {
-    let function: Function = syn::parse_str(item).unwrap();
+    let function: ToolFunction = syn::parse_str(item).unwrap();
     let mut diag = Diagnostics::default();
-    let items = attr::parse(attribute.parse().unwrap(), &mut diag);
-    let tool = lower::tool(&items, &function, &Site::Free, &mut diag);
+    let items = attr::parse_items(attribute.parse().unwrap(), &mut diag);
+    let tool = lower::lower_tool(&items, &function, &ToolSite::Free, &mut diag);
     assert_eq!(tool.is_none(), !diag.is_empty());
     let first = |message: String| message.lines().next().unwrap_or_default().to_owned();
     diag.messages().into_iter().map(first).collect()

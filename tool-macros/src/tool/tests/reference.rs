@@ -1,12 +1,12 @@
 //! The documentation of the attributes names every item that they accept.
 
-use crate::attr::Key;
-use crate::tool::{lower, param, show};
+use crate::attr::AttrKey;
+use crate::tool::{display, lower, param};
 
 #[test]
 fn documentation_lists_every_item() {
     let text = include_str!("../../../docs/tool.md");
-    let check = |keys: &[Key], prefix: &str| {
+    let check = |keys: &[AttrKey], prefix: &str| {
         for key in keys.iter().filter(|key| key.is_written()) {
             let forms = ["`", " =", "("].map(|end| format!("`{prefix}{}{end}", key.name()));
             assert!(forms.iter().any(|form| text.contains(form)), "`{prefix}{}`", key.name());
@@ -17,7 +17,7 @@ fn documentation_lists_every_item() {
     for key in plain {
         check(std::slice::from_ref(key), "");
     }
-    check(show::APPROVAL, "approval(");
-    check(show::DISPLAY, "display(");
+    check(display::APPROVAL, "approval(");
+    check(display::DISPLAY, "display(");
     check(param::KEYS, "");
 }

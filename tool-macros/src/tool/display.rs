@@ -9,48 +9,48 @@ use syn::ext::IdentExt;
 use syn::{Expr, ExprClosure, Ident, LitStr};
 
 use super::lower;
-use super::model::{Display, Hooks, Parallel, Summary};
-use super::param::Params;
-use super::text::{self, Piece};
-use crate::attr::{self, Items, Key};
+use super::model::{HookFunctions, ParallelRule, SummaryPattern, ToolDisplay};
+use super::param::FunctionParams;
+use super::text::{self, SummaryPiece};
+use crate::attr::{self, AttrKey, CheckedItems};
 use crate::diag::{Diagnostics, expected_one_of};
 use crate::span;
 
 /// The items of `display(..)`.
-pub(super) const DISPLAY: &[Key] = &[
-    Key::value("name", r#"name = "Read""#),
-    Key::value("primary", "primary = path"),
-    Key::list("show", "show(path, offset)"),
-    Key::value("summary", r#"summary = "Reading {path}""#),
-    Key::value("result", "result = my_function"),
-    Key::value("preview", "preview = my_function"),
-    Key::value("ui", r#"ui = "ui://shelf/board""#),
+pub(super) const DISPLAY: &[AttrKey] = &[
+    AttrKey::value("name", r#"name = "Read""#),
+    AttrKey::value("primary", "primary = path"),
+    AttrKey::list("show", "show(path, offset)"),
+    AttrKey::value("summary", r#"summary = "Reading {path}""#),
+    AttrKey::value("result", "result = my_function"),
+    AttrKey::value("preview", "preview = my_function"),
+    AttrKey::value("ui", r#"ui = "ui://shelf/board""#),
 ];
 
 /// The items of `approval(..)`.
-pub(super) const APPROVAL: &[Key] = &[
-    Key::value("required", "required = my_function"),
-    Key::value("resources", "resources = my_function"),
-    Key::value("suggest", "suggest = my_function"),
-    Key::value("covers", "covers = my_function"),
-    Key::value("dangerous", "dangerous = my_function"),
-    Key::value("facts", "facts = my_function"),
+pub(super) const APPROVAL: &[AttrKey] = &[
+    AttrKey::value("required", "required = my_function"),
+    AttrKey::value("resources", "resources = my_function"),
+    AttrKey::value("suggest", "suggest = my_function"),
+    AttrKey::value("covers", "covers = my_function"),
+    AttrKey::value("dangerous", "dangerous = my_function"),
+    AttrKey::value("facts", "facts = my_function"),
 ];
 
 /// Finds parameters by name and remembers which fields of a struct were named.
-pub(super) struct Names<'p> {
-    params: &'p Params,
+pub(super) struct ParamNames<'p> {
+    params: &'p FunctionParams,
     pub(super) fields: Vec<Ident>,
 }
 
-impl<'p> Names<'p> {
+impl<'p> ParamNames<'p> {
     /// Looks up names among `params`.
-    pub(super) fn new(params: &'p Params) -> Self {
+    pub(super) fn new(params: &'p FunctionParams) -> Self {
         Self { params, fields: Vec::new() }
     }
 
     /// Returns the JSON name and the field of the parameter that `item` calls `name`.
-    fn find(
+    fn find_param(
         &mut self,
         name: &Ident,
         item: &str,
@@ -73,7 +73,7 @@ impl<'p> Names<'p> {
         diag: &mut Diagnostics,
     ) -> Option<(String, Ident)> {
         let Some(param) = self.params.sent.iter().find(|param| param.ident.unraw() == name) else {
-            self.unknown(name, item, at, diag);
+            self.report_unknown(name, item, at, diag);
             return None;
         };
         if param.is_sensitive {
@@ -85,11 +85,11 @@ impl<'p> Names<'p> {
             return None;
         }
         let mut field = param.ident.clone();
-        field.set_span(span::at(&at));
+        field.set_span(span::macro_span(&at));
         Some((param.key.clone(), field))
     }
 
-    fn unknown(&self, name: &str, item: &str, at: impl ToTokens, diag: &mut Diagnostics) {
+    fn report_unknown(&self, name: &str, item: &str, at: impl ToTokens, diag: &mut Diagnostics) {
         if !self.params.is_complete {
             return;
         }
@@ -114,8 +114,8 @@ impl<'p> Names<'p> {
         item: &str,
         diag: &mut Diagnostics,
     ) -> Option<(String, Ident)> {
-        match attr::ident(expr) {
-            Some(name) => self.find(name, item, diag),
+        match attr::as_ident(expr) {
+            Some(name) => self.find_param(name, item, diag),
             None => {
                 diag.error(
                     expr,
@@ -129,20 +129,20 @@ impl<'p> Names<'p> {
 }
 
 /// `display(..)`, and the hooks in it.
-pub(super) fn display(
-    items: &Items<'_>,
-    names: &mut Names<'_>,
-    hooks: &mut Hooks,
+pub(super) fn lower_display(
+    items: &CheckedItems<'_>,
+    names: &mut ParamNames<'_>,
+    hooks: &mut HookFunctions,
     diag: &mut Diagnostics,
-) -> Display {
+) -> ToolDisplay {
     let written = items.nested("display", diag);
-    let items = attr::checked(&written, DISPLAY, "display", diag);
+    let items = attr::check_items(&written, DISPLAY, "display", diag);
     let known: &[(_, &[_])] = &[("preview", &["args", "cx"]), ("result", &["output"])];
-    hooks.extend(functions(&items, known, diag));
+    hooks.extend(lower_functions(&items, known, diag));
     let is_pattern =
-        items.expr("summary").is_some_and(|it| attr::literal(it).is_some() || is_constant(it));
+        items.expr("summary").is_some_and(|it| attr::as_literal(it).is_some() || is_constant(it));
     if !is_pattern {
-        hooks.extend(functions(&items, &[("summary", &["args"])], diag));
+        hooks.extend(lower_functions(&items, &[("summary", &["args"])], diag));
     }
     let primary = items.expr("primary").and_then(|expr| names.find_expr(expr, "primary", diag));
     let shown = items.ident_list("show", diag);
@@ -151,28 +151,30 @@ pub(super) fn display(
             diag.error(name, format_args!("duplicate `{name}` in `show`"), "keep one of them");
         }
     }
-    Display {
-        name: lower::line(&items, "name", diag),
+    ToolDisplay {
+        name: lower::lower_line(&items, "name", diag),
         primary: primary.map(|(key, _)| key),
         show: shown
             .iter()
-            .filter_map(|name| names.find(name, "show", diag))
+            .filter_map(|name| names.find_param(name, "show", diag))
             .map(|(key, _)| key)
             .collect(),
         summary: match is_pattern {
-            true => items.string("summary", diag).and_then(|text| summary(&text, names, diag)),
+            true => {
+                items.string("summary", diag).and_then(|text| lower_summary(&text, names, diag))
+            }
             false => None,
         },
-        ui: items.string("ui", diag).and_then(|uri| page(&uri, diag)),
+        ui: items.string("ui", diag).and_then(|uri| lower_page_uri(&uri, diag)),
     }
 }
 
 /// Whether `expr` has the name of a constant, which is no pattern that can be read here.
 fn is_constant(expr: &Expr) -> bool {
-    attr::ident(expr).is_some_and(|name| !name.to_string().contains(char::is_lowercase))
+    attr::as_ident(expr).is_some_and(|name| !name.to_string().contains(char::is_lowercase))
 }
 
-fn page(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {
+fn lower_page_uri(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {
     let uri = literal.value();
     if uri.len() > "ui://".len() && uri.starts_with("ui://") {
         return Some(uri);
@@ -186,9 +188,9 @@ fn page(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {
 }
 
 /// `approval(..)`.
-pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
+pub(super) fn lower_approval(items: &CheckedItems<'_>, diag: &mut Diagnostics) -> HookFunctions {
     let written = items.nested("approval", diag);
-    let items = attr::checked(&written, APPROVAL, "approval", diag);
+    let items = attr::check_items(&written, APPROVAL, "approval", diag);
     let known: &[(_, &[_])] = &[
         ("required", &["args", "cx"]),
         ("resources", &["args", "cx"]),
@@ -197,37 +199,42 @@ pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
         ("dangerous", &["args"]),
         ("facts", &["args", "cx"]),
     ];
-    functions(&items, known, diag)
+    lower_functions(&items, known, diag)
 }
 
 /// `validate = ..`.
-pub(super) fn validate(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
-    functions(items, &[("validate", &["args"])], diag)
+pub(super) fn lower_validate(items: &CheckedItems<'_>, diag: &mut Diagnostics) -> HookFunctions {
+    lower_functions(items, &[("validate", &["args"])], diag)
 }
 
 /// Returns the functions in `items`, each with the parameters of a closure in its place.
-fn functions(items: &Items<'_>, keys: &[(&'static str, &[&str])], diag: &mut Diagnostics) -> Hooks {
-    let given =
-        |(key, takes): &(&'static str, &[&str])| Some((*key, function(items, key, takes, diag)?));
+fn lower_functions(
+    items: &CheckedItems<'_>,
+    keys: &[(&'static str, &[&str])],
+    diag: &mut Diagnostics,
+) -> HookFunctions {
+    let given = |(key, takes): &(&'static str, &[&str])| {
+        Some((*key, lower_function(items, key, takes, diag)?))
+    };
     keys.iter().filter_map(given).collect()
 }
 
 /// Returns the function in `key`; a closure in its place has the parameters `takes`.
-pub(super) fn function(
-    items: &Items<'_>,
+pub(super) fn lower_function(
+    items: &CheckedItems<'_>,
     key: &str,
     takes: &[&str],
     diag: &mut Diagnostics,
 ) -> Option<TokenStream> {
     let expr = items.expr(key)?;
     let takes_all = takes.join(", ");
-    match attr::bare(expr) {
+    match attr::without_parens(expr) {
         Expr::Closure(ExprClosure { asyncness: Some(token), .. }) => {
             let what = format_args!("closure of `{key}` must not be async");
             diag.error(token, what, "remove `async`; it answers at once");
         }
         Expr::Closure(closure) if closure.inputs.len() != takes.len() => diag.error(
-            bars(closure),
+            closure_head(closure),
             format_args!("closure of `{key}` must take `|{takes_all}|`"),
             format_args!("write `{key} = |{takes_all}| ..`"),
         ),
@@ -236,20 +243,24 @@ pub(super) fn function(
             format_args!("`{key}` must be a function"),
             format_args!("write `{key} = my_function`, or a closure `|{takes_all}| ..`"),
         ),
-        _ => return Some(attr::tokens(expr)),
+        _ => return Some(attr::to_user_tokens(expr)),
     }
     None
 }
 
 /// Returns the parameters of a closure, between its bars.
-fn bars(closure: &ExprClosure) -> TokenStream {
+fn closure_head(closure: &ExprClosure) -> TokenStream {
     let ExprClosure { inputs_begin, inputs, inputs_end, .. } = closure;
     quote!(#inputs_begin #inputs #inputs_end)
 }
 
-fn summary(literal: &LitStr, names: &mut Names<'_>, diag: &mut Diagnostics) -> Option<Summary> {
+fn lower_summary(
+    literal: &LitStr,
+    names: &mut ParamNames<'_>,
+    diag: &mut Diagnostics,
+) -> Option<SummaryPattern> {
     let written = literal.value();
-    let pieces = match text::pieces(&written) {
+    let pieces = match text::parse_summary(&written) {
         Ok(pieces) => pieces,
         Err(reason) => {
             diag.error(
@@ -260,18 +271,18 @@ fn summary(literal: &LitStr, names: &mut Names<'_>, diag: &mut Diagnostics) -> O
             return None;
         }
     };
-    lower::checked_line(literal, "`summary`", diag);
+    lower::check_line(literal, "`summary`", diag);
     let (mut pattern, mut format) = (String::new(), String::new());
     let mut fields: Vec<Ident> = Vec::new();
     let mut is_good = true;
     for piece in pieces {
         match piece {
-            Piece::Text(text) => {
+            SummaryPiece::Text(text) => {
                 pattern += text;
                 format += text;
             }
-            Piece::Value { name, spec } => {
-                let Some((key, field)) = names.field(name, literal, diag) else {
+            SummaryPiece::Value { name, spec } => {
+                let Some((key, field)) = names.find_summary_field(name, literal, diag) else {
                     is_good = false;
                     continue;
                 };
@@ -285,20 +296,20 @@ fn summary(literal: &LitStr, names: &mut Names<'_>, diag: &mut Diagnostics) -> O
         }
     }
     let mut format = Literal::string(&format);
-    format.set_span(span::at(literal));
-    is_good.then_some(Summary { pattern, format, fields })
+    format.set_span(span::macro_span(literal));
+    is_good.then_some(SummaryPattern { pattern, format, fields })
 }
 
-impl Names<'_> {
+impl ParamNames<'_> {
     /// Returns the parameter that a summary names; errors underline the whole literal.
-    fn field(
+    fn find_summary_field(
         &self,
         name: &str,
         literal: &LitStr,
         diag: &mut Diagnostics,
     ) -> Option<(String, Ident)> {
         if self.params.strukt.is_some() {
-            return Some((name.to_owned(), field_ident(name, span::at(literal))));
+            return Some((name.to_owned(), field_ident(name, span::macro_span(literal))));
         }
         self.look_up(name, "summary", literal, diag)
     }
@@ -313,34 +324,34 @@ fn field_ident(name: &str, span: Span) -> Ident {
 }
 
 /// `parallel = ..`.
-pub(super) fn parallel(
-    items: &Items<'_>,
-    names: &mut Names<'_>,
+pub(super) fn lower_parallel(
+    items: &CheckedItems<'_>,
+    names: &mut ParamNames<'_>,
     diag: &mut Diagnostics,
-) -> Option<Parallel> {
+) -> Option<ParallelRule> {
     let expr = items.expr("parallel")?;
-    if let Expr::Call(call) = attr::bare(expr)
-        && attr::ident(&call.func).is_some_and(|name| name == "by")
+    if let Expr::Call(call) = attr::without_parens(expr)
+        && attr::as_ident(&call.func).is_some_and(|name| name == "by")
         && call.args.len() == 1
     {
         let (key, field) = names.find_expr(call.args.first()?, "parallel", diag)?;
-        return Some(Parallel::By { key, field });
+        return Some(ParallelRule::By { key, field });
     }
-    match attr::ident(expr).map(ToString::to_string).as_deref() {
-        Some("shared") => Some(Parallel::Class("Shared")),
-        Some("exclusive") => Some(Parallel::Class("Exclusive")),
+    match attr::as_ident(expr).map(ToString::to_string).as_deref() {
+        Some("shared") => Some(ParallelRule::Class("Shared")),
+        Some("exclusive") => Some(ParallelRule::Class("Exclusive")),
         word => {
             let what = "expected `shared`, `exclusive` or `by(parameter)`";
-            diag.error(expr, what, by_help(expr, word, names));
+            diag.error(expr, what, parallel_help(expr, word, names));
             None
         }
     }
 }
 
 /// The help for `expr`, which is not a valid value of `parallel`.
-fn by_help(expr: &Expr, word: Option<&str>, names: &Names<'_>) -> String {
-    let is_by = match attr::bare(expr) {
-        Expr::Call(call) => attr::ident(&call.func).is_some_and(|name| name == "by"),
+fn parallel_help(expr: &Expr, word: Option<&str>, names: &ParamNames<'_>) -> String {
+    let is_by = match attr::without_parens(expr) {
+        Expr::Call(call) => attr::as_ident(&call.func).is_some_and(|name| name == "by"),
         _ => word == Some("by"),
     };
     let is_param = |word: &str| names.params.sent.iter().any(|param| param.ident.unraw() == word);

@@ -18,12 +18,12 @@ use syn::ext::IdentExt;
 
 /// The identity of an item: its keyword, and the attribute that makes tools of it.
 #[derive(Clone, Copy)]
-pub(crate) enum Anchor {
+pub(crate) enum ItemAnchor {
     Function,
     Block,
 }
 
-impl Anchor {
+impl ItemAnchor {
     /// The keyword and the attribute.
     fn written(self) -> (&'static str, &'static str) {
         match self {
@@ -34,34 +34,35 @@ impl Anchor {
 }
 
 /// A line and a column.
-type At = (usize, usize);
+type SourcePosition = (usize, usize);
 
 /// The first location of each name in each file. It is only used to decide when to parse the
 /// file.
-static SEEN: Mutex<BTreeMap<(PathBuf, String), At>> = Mutex::new(BTreeMap::new());
+static SEEN: Mutex<BTreeMap<(PathBuf, String), SourcePosition>> = Mutex::new(BTreeMap::new());
 
 /// Returns the line of the first item of this `name`, if another one is in the same scope.
-pub(crate) fn first(anchor: Anchor, name: &Ident) -> Option<usize> {
-    let (file, at) = place(name)?;
+pub(crate) fn first_line_of_repeated(anchor: ItemAnchor, name: &Ident) -> Option<usize> {
+    let (file, at) = source_place(name)?;
     let (keyword, _) = anchor.written();
     let key = (file.clone(), format!("{keyword} {}", name.unraw()));
     let first = *SEEN.lock().ok()?.entry(key).or_insert(at);
     if first == at {
         return None;
     }
-    let items = items(&std::fs::read_to_string(file).ok()?)?;
+    let items = parse_items(&std::fs::read_to_string(file).ok()?)?;
     are_in_one_scope(&items, anchor, name).then_some(first.0)
 }
 
 /// The first function with each name of a tool, by crate and name: its location, its own name, and
 /// the location as text.
-static TOOLS: Mutex<BTreeMap<String, (PathBuf, At, String, String)>> = Mutex::new(BTreeMap::new());
+static TOOLS: Mutex<BTreeMap<String, (PathBuf, SourcePosition, String, String)>> =
+    Mutex::new(BTreeMap::new());
 
 /// Returns the file and line of another function of the crate that is a tool of this `name`.
 ///
 /// The compiler expands the functions of one crate in one process.
 pub(crate) fn tool_of_name(name: &str, function: &Ident) -> Option<String> {
-    let (file, at) = place(function)?;
+    let (file, at) = source_place(function)?;
     let key = format!("{} {name}", std::env::var("CARGO_CRATE_NAME").unwrap_or_default());
     let shown = format!("{}:{}", function.span().unwrap().file(), at.0);
     let here = (file, at, function.unraw().to_string(), shown);
@@ -71,26 +72,26 @@ pub(crate) fn tool_of_name(name: &str, function: &Ident) -> Option<String> {
     }
     // An editor expands a file again after each change, and the first function may have moved.
     let (file, _, first, shown) = first;
-    let items = items(&std::fs::read_to_string(&file).ok()?)?;
+    let items = parse_items(&std::fs::read_to_string(&file).ok()?)?;
     let own = usize::from(file == here.0 && first == here.2);
-    let is_there = anchors(&items, Anchor::Function, &first).len() > own;
+    let is_there = find_anchors(&items, ItemAnchor::Function, &first).len() > own;
     is_there.then_some(shown)
 }
 
 /// Whether a type called `ty` is in the scope of the item called `name`.
-pub(crate) fn has_type(anchor: Anchor, name: &Ident, ty: &str) -> bool {
-    let Some((file, _)) = place(name) else { return false };
+pub(crate) fn has_type(anchor: ItemAnchor, name: &Ident, ty: &str) -> bool {
+    let Some((file, _)) = source_place(name) else { return false };
     // Most files do not contain the name, and are not parsed.
     let Ok(text) = std::fs::read_to_string(file) else { return false };
     let is_there = TYPES.iter().any(|keyword| text.contains(&format!("{keyword} {ty}")));
-    is_there && items(&text).is_some_and(|items| stands_beside(&items, anchor, name, ty))
+    is_there && parse_items(&text).is_some_and(|items| stands_beside(&items, anchor, name, ty))
 }
 
 /// The keywords that declare a type.
 const TYPES: [&str; 5] = ["struct", "enum", "union", "type", "trait"];
 
 /// Returns the file and location of a name; only the compiler knows them.
-fn place(name: &Ident) -> Option<(PathBuf, At)> {
+fn source_place(name: &Ident) -> Option<(PathBuf, SourcePosition)> {
     if !proc_macro::is_available() {
         return None;
     }
@@ -98,20 +99,20 @@ fn place(name: &Ident) -> Option<(PathBuf, At)> {
     Some((span.local_file()?, (span.line(), span.column())))
 }
 
-fn items(text: &str) -> Option<Vec<Item>> {
+fn parse_items(text: &str) -> Option<Vec<NamedItem>> {
     let mut items = Vec::new();
-    collect(text.parse().ok()?, &mut 0, &mut items);
+    collect_items(text.parse().ok()?, &mut 0, &mut items);
     Some(items)
 }
 
-fn are_in_one_scope(items: &[Item], anchor: Anchor, name: &Ident) -> bool {
-    let found = anchors(items, anchor, &name.unraw().to_string());
-    let one = scope(&found).is_some();
+fn are_in_one_scope(items: &[NamedItem], anchor: ItemAnchor, name: &Ident) -> bool {
+    let found = find_anchors(items, anchor, &name.unraw().to_string());
+    let one = shared_scope(&found).is_some();
     one && found.len() > 1 && !found.iter().any(|item| item.is_conditional)
 }
 
-fn stands_beside(items: &[Item], anchor: Anchor, name: &Ident, ty: &str) -> bool {
-    let Some(scope) = scope(&anchors(items, anchor, &name.unraw().to_string())) else {
+fn stands_beside(items: &[NamedItem], anchor: ItemAnchor, name: &Ident, ty: &str) -> bool {
+    let Some(scope) = shared_scope(&find_anchors(items, anchor, &name.unraw().to_string())) else {
         return false;
     };
     items.iter().any(|item| {
@@ -121,9 +122,9 @@ fn stands_beside(items: &[Item], anchor: Anchor, name: &Ident, ty: &str) -> bool
 }
 
 /// Returns the items that `name` may refer to.
-fn anchors<'i>(items: &'i [Item], anchor: Anchor, name: &str) -> Vec<&'i Item> {
+fn find_anchors<'i>(items: &'i [NamedItem], anchor: ItemAnchor, name: &str) -> Vec<&'i NamedItem> {
     let (keyword, attribute) = anchor.written();
-    let is = |item: &&Item| {
+    let is = |item: &&NamedItem| {
         item.keyword == keyword
             && item.name == name
             && item.attributes.iter().any(|it| it == attribute)
@@ -132,13 +133,13 @@ fn anchors<'i>(items: &'i [Item], anchor: Anchor, name: &str) -> Vec<&'i Item> {
 }
 
 /// The one scope of `items`.
-fn scope(items: &[&Item]) -> Option<usize> {
+fn shared_scope(items: &[&NamedItem]) -> Option<usize> {
     let first = items.first()?.scope;
     items.iter().all(|item| item.scope == first).then_some(first)
 }
 
 /// An item with a name.
-struct Item {
+struct NamedItem {
     /// The number of the braces around it.
     scope: usize,
     keyword: String,
@@ -149,7 +150,7 @@ struct Item {
 }
 
 /// Collects the named items in `tokens`, including those inside braces.
-fn collect(tokens: TokenStream, scopes: &mut usize, items: &mut Vec<Item>) {
+fn collect_items(tokens: TokenStream, scopes: &mut usize, items: &mut Vec<NamedItem>) {
     let scope = *scopes;
     *scopes += 1;
     let mut attributes = Vec::new();
@@ -158,18 +159,18 @@ fn collect(tokens: TokenStream, scopes: &mut usize, items: &mut Vec<Item>) {
         match token {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
                 if let Some(TokenTree::Group(group)) = tokens.peek() {
-                    attributes.extend(path(group.stream()));
+                    attributes.extend(attribute_name(group.stream()));
                 }
             }
             TokenTree::Punct(punct) if punct.as_char() == ';' => attributes.clear(),
             TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
                 attributes.clear();
-                collect(group.stream(), scopes, items);
+                collect_items(group.stream(), scopes, items);
             }
             TokenTree::Ident(keyword) if is_of_an_item(&keyword) => {
                 if let Some(TokenTree::Ident(name)) = tokens.peek() {
                     let is_cfg = |word: &String| word.starts_with("cfg");
-                    items.push(Item {
+                    items.push(NamedItem {
                         scope,
                         keyword: keyword.to_string(),
                         name: name.unraw().to_string(),
@@ -188,7 +189,7 @@ fn is_of_an_item(word: &Ident) -> bool {
 }
 
 /// The last segment of the path at the start of an attribute.
-fn path(attribute: TokenStream) -> Option<String> {
+fn attribute_name(attribute: TokenStream) -> Option<String> {
     let is_path = |token: &TokenTree| match token {
         TokenTree::Ident(_) => true,
         TokenTree::Punct(punct) => punct.as_char() == ':',
@@ -222,8 +223,8 @@ mod tests {
             (format!("{tool} fn f() {{ {tool} }}"), false),
             (tool.replace("#[tool", "#[tool_sdk::tool").repeat(2), true),
         ] {
-            let items = items(&text).unwrap();
-            let is_repeated = are_in_one_scope(&items, Anchor::Function, &name("read"));
+            let items = parse_items(&text).unwrap();
+            let is_repeated = are_in_one_scope(&items, ItemAnchor::Function, &name("read"));
             assert_eq!(is_repeated, expected, "{text}");
         }
     }
@@ -236,8 +237,8 @@ mod tests {
             (format!("{block}{}", block.replace("Shelf", "Board")), false),
             (format!("{block} impl Shelf {{}}"), false),
         ] {
-            let items = items(&text).unwrap();
-            let is_repeated = are_in_one_scope(&items, Anchor::Block, &name("Shelf"));
+            let items = parse_items(&text).unwrap();
+            let is_repeated = are_in_one_scope(&items, ItemAnchor::Block, &name("Shelf"));
             assert_eq!(is_repeated, expected, "{text}");
         }
     }
@@ -253,8 +254,8 @@ mod tests {
             (format!("fn f(_: &ReadArgs) {{}} {tool}"), false),
             (format!("struct ReadArgs; {tool} mod m {{ {tool} }}"), false),
         ] {
-            let items = items(&text).unwrap();
-            let is_there = stands_beside(&items, Anchor::Function, &name("read"), "ReadArgs");
+            let items = parse_items(&text).unwrap();
+            let is_there = stands_beside(&items, ItemAnchor::Function, &name("read"), "ReadArgs");
             assert_eq!(is_there, expected, "{text}");
         }
     }
