@@ -1,12 +1,14 @@
-//! The connection to one server, its state, and the tools that it offers.
+//! The connection to one server and its state; the tools that it offers are in [`tool_listing`].
 //!
 //! A connection is opened on first use, and reopened on use after it was lost, with backoff and at
-//! most five times in five minutes. Each listing replaces the earlier one in one step.
+//! most five times in five minutes.
 //!
 //! **Invariant:** no call is sent twice: a call that was lost is not retried. A server that was
 //! removed is not reconnected, even while some of its tools are still referenced.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod tool_listing;
+
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -28,9 +30,9 @@ use super::remote::{
 use super::secret_filter::SecretFilter;
 use super::server_requests::ClientFeatures;
 use super::status::ServerStatus;
-use super::tool::{DescriptionLint, ForeignTool, ToolSchemas};
-use super::tool_index::{OtherToolNames, ToolNameIndex};
-use super::{naming, time_limit, transport};
+use super::tool::ForeignTool;
+use super::tool_index::ToolNameIndex;
+use super::transport;
 
 /// How many connections may be opened within [`ATTEMPT_WINDOW`].
 const MAX_ATTEMPTS: usize = 5;
@@ -38,12 +40,6 @@ const ATTEMPT_WINDOW: Duration = Duration::from_secs(300);
 
 /// The delay before the second attempt; it doubles with each further one.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(250);
-
-/// How long notifications of changed tools are collected before the tools are listed.
-const DEBOUNCE: Duration = Duration::from_millis(200);
-
-/// How many tools of one server are used; the others are left out with a warning.
-const MAX_TOOLS: usize = 1000;
 
 /// The longest error message, in characters.
 const MAX_ERROR_CHARS: usize = 1000;
@@ -324,7 +320,7 @@ impl ServerConnection {
             state.has_lost_validation = false;
         }
         self.publish_tools(&remote, made);
-        let watch = watch_tool_changes(Arc::downgrade(self), Arc::clone(&remote));
+        let watch = tool_listing::watch_tool_changes(Arc::downgrade(self), Arc::clone(&remote));
         tokio::spawn(gone.clone().run_until_cancelled_owned(watch));
         let watch = watch_offer_changes(Arc::downgrade(self), Arc::clone(&remote));
         tokio::spawn(gone.run_until_cancelled_owned(watch));
@@ -437,6 +433,35 @@ impl ServerConnection {
     }
 
     /// Removes the tools and returns the connection.
+    /// Returns the state of the connection.
+    pub(super) fn status(&self) -> ServerStatus {
+        let other_tools = self.other_tool_names();
+        let state = self.lock_state();
+        let connection = state.connection.as_ref();
+        let connected = connection.is_some_and(|connection| !connection.remote.is_closed());
+        let complaints = connection.map(|connection| connection.remote.stderr_tail());
+        let lost = state.has_lost_validation.then_some(LOST_VALIDATION).into_iter();
+        let odd = state.tools.iter().flat_map(|tool| {
+            let odd = tool.lint_warnings(&other_tools);
+            odd.into_iter().map(|one| format!("{}: {one}", tool.remote_name()))
+        });
+        ServerStatus {
+            name: self.name().to_owned(),
+            enabled: self.is_enabled(),
+            transport: self.transport_identity(),
+            connected,
+            authorization: self.tokens.as_ref().and_then(|tokens| tokens.status()),
+            tools: state.published.iter().map(|tool| tool.definition().name.to_string()).collect(),
+            last_error: state.last_error.clone(),
+            warnings: lost
+                .map(str::to_owned)
+                .chain(state.warnings.iter().cloned())
+                .chain(odd)
+                .collect(),
+            stderr: self.secrets.clean_text(complaints.as_ref().unwrap_or(&state.stderr)),
+        }
+    }
+
     fn take_connection(&self) -> Option<Arc<dyn RemoteConnection>> {
         let _turn = self.publish_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock_state();
@@ -491,34 +516,9 @@ async fn with_timeout<T>(limit: Duration, work: RemoteFuture<'_, T>) -> Result<T
     timeout(limit, work).await.map_err(late)?
 }
 
-/// Lists the tools again after each notification that they changed.
-async fn watch_tool_changes(line: Weak<ServerConnection>, remote: Arc<dyn RemoteConnection>) {
-    loop {
-        tokio::select! {
-            () = remote.tools_changed() => {}
-            () = remote.closed() => return,
-        }
-        // Servers that change one tool mostly change more right after it.
-        sleep(DEBOUNCE).await;
-        let Some(limit) = line.upgrade().map(|line| line.config.startup_timeout) else {
-            return;
-        };
-        let listed = with_timeout(limit, remote.list_tools()).await;
-        let Some(line) = line.upgrade() else { return };
-        let made = match listed {
-            Ok(tools) => line.prepare_tools(&tools).await,
-            Err(error) => Err(error),
-        };
-        match made {
-            Ok(made) => line.publish_tools(&remote, made),
-            Err(error) => drop(line.record_failure(error)),
-        }
-    }
-}
-
 /// Announces changes of resources and prompts until the connection is closed.
-async fn watch_offer_changes(line: Weak<ServerConnection>, remote: Arc<dyn RemoteConnection>) {
-    let Some(watched) = line.upgrade().map(|line| line.watched.uris()) else { return };
+async fn watch_offer_changes(server: Weak<ServerConnection>, remote: Arc<dyn RemoteConnection>) {
+    let Some(watched) = server.upgrade().map(|server| server.watched.uris()) else { return };
     for uri in watched {
         // A server that no longer has the resource is asked again with the next connection.
         let _ = remote.watch_resource(&uri).await;
@@ -527,273 +527,16 @@ async fn watch_offer_changes(line: Weak<ServerConnection>, remote: Arc<dyn Remot
     loop {
         tokio::select! {
             change = remote.offer_changed() => {
-                let Some(line) = line.upgrade() else { return };
+                let Some(server) = server.upgrade() else { return };
                 if !matches!(change, OfferChange::Resource(_)) {
                     lists.insert(change.clone());
                 }
-                line.offer_channels.announce(line.name(), change);
+                server.offer_channels.announce(server.name(), change);
             }
             () = remote.closed() => break,
         }
     }
     // What the server had is gone with it.
-    let Some(line) = line.upgrade() else { return };
-    lists.into_iter().for_each(|list| line.offer_channels.announce(line.name(), list));
-}
-
-/// Lists up to this length are prepared inline when all of their schemas are cheap.
-const MAX_INLINE_TOOLS: usize = 32;
-
-/// A listed tool with its compiled schemas, or why it cannot be called.
-struct PreparedTool {
-    tool: RemoteTool,
-    schemas: Result<Arc<ToolSchemas>, String>,
-    lint: DescriptionLint,
-}
-
-/// A prepared list of tools, and the warnings about the list.
-struct PreparedListing {
-    tools: Vec<PreparedTool>,
-    warnings: Vec<String>,
-}
-
-/// Listing and publishing tools.
-impl ServerConnection {
-    /// Whether the server offers exactly this tool now.
-    pub(super) fn offers_tool(&self, tool: &ForeignTool) -> bool {
-        self.lock_state().tools.iter().any(|offered| offered.is_same_tool(tool))
-    }
-
-    /// Replaces a tool in the toolset by one with its current revision.
-    pub(super) fn refresh_revision(&self, tool: &ForeignTool) {
-        let _turn = self.publish_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = self.lock_state();
-        let Some(at) = state.tools.iter().position(|offered| offered.is_same_tool(tool)) else {
-            return;
-        };
-        let (Some(before), Some(toolset)) = (state.published.get(at).cloned(), self.toolset())
-        else {
-            return;
-        };
-        let renewed = state.tools[at].with_current_revision();
-        let added: Arc<dyn Tool> = Arc::new(renewed.clone());
-        (state.tools[at], state.published[at]) = (renewed, Arc::clone(&added));
-        drop(state);
-        // The name is the same, so there is no conflict.
-        let _ = toolset.replace_added_for(&self.audience, &[before], vec![added]);
-    }
-
-    /// Publishes the tools in another toolset from now on.
-    pub(super) fn attach_toolset(&self, toolset: &Arc<Toolset>) {
-        *self.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
-        let added = self.lock_state().published.clone();
-        if let Err(conflict) = toolset.replace_added_for(&self.audience, &[], added) {
-            self.lock_state().warnings.push(format!("its tools are left out: {conflict}"));
-        }
-    }
-
-    fn toolset(&self) -> Option<Arc<Toolset>> {
-        self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
-    }
-
-    /// Compiles the schemas of the tools that the configuration allows; schemas that did not change
-    /// are reused.
-    async fn prepare_tools(&self, listed: &[RemoteTool]) -> Result<PreparedListing, RemoteError> {
-        let oddities = self.config.unknown_filter_names(listed);
-        let wanted =
-            |tool: &&RemoteTool| self.config.allows_tool(&tool.name) && tool.is_visible_to_models();
-        // Twice the limit, because duplicates are dropped later.
-        let listed: Vec<RemoteTool> =
-            listed.iter().filter(wanted).take(2 * MAX_TOOLS).cloned().collect();
-        let known: BTreeMap<String, Arc<ToolSchemas>> = {
-            let state = self.lock_state();
-            let each = state.tools.iter();
-            each.map(|tool| (tool.remote_name().to_owned(), Arc::clone(tool.schemas()))).collect()
-        };
-        let is_quick = listed.len() <= MAX_INLINE_TOOLS && listed.iter().all(ToolSchemas::is_cheap);
-        let make = move || {
-            let of = |tool: RemoteTool| {
-                let same = known.get(&tool.name).filter(|schemas| schemas.matches_tool(&tool));
-                let schemas = match same {
-                    Some(schemas) => Ok(Arc::clone(schemas)),
-                    None => ToolSchemas::compile(&tool).map(Arc::new),
-                };
-                // The text of a tool that is left out is not checked.
-                let lint = schemas
-                    .as_ref()
-                    .map(|_| DescriptionLint::check_tool(&tool))
-                    .unwrap_or_default();
-                PreparedTool { tool, schemas, lint }
-            };
-            listed.into_iter().map(of).collect()
-        };
-        let made = match is_quick {
-            true => Some(make()),
-            false => time_limit::run_with_limit(self.config.startup_timeout, make).await,
-        };
-        let tools =
-            made.ok_or_else(|| RemoteError::timeout("checking its tool schemas took too long"))?;
-        Ok(PreparedListing { tools, warnings: oddities })
-    }
-
-    /// Replaces the published tools by these. A listing of an earlier connection is ignored.
-    fn publish_tools(
-        self: &Arc<Self>,
-        remote: &Arc<dyn RemoteConnection>,
-        listed: PreparedListing,
-    ) {
-        let _turn = self.publish_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_now = |now: &LiveConnection| Arc::ptr_eq(&now.remote, remote);
-        if !self.lock_state().connection.as_ref().is_some_and(is_now) {
-            return;
-        }
-        let Some(toolset) = self.toolset() else { return };
-        let (tools, mut warnings) = self.accept_tools(listed.tools);
-        warnings.extend(listed.warnings);
-        warnings
-            .extend(remote.listing_warnings().iter().map(|remark| self.secrets.clean_text(remark)));
-        if self.has_same_tools(&tools) {
-            // An unchanged list must not notify the subscribers of the toolset.
-            self.lock_state().warnings = warnings;
-            return;
-        }
-        let mut added: Vec<Arc<dyn Tool>> = Vec::new();
-        let before = self.lock_state().published.clone();
-        for tool in &tools {
-            added.push(Arc::new(tool.clone()));
-        }
-        match toolset.replace_added_for(&self.audience, &before, added.clone()) {
-            Ok(()) => {
-                let names = tools.iter().map(|tool| tool.remote_name().to_owned()).collect();
-                self.tool_index.set_tools(self.name(), names);
-                let mut state = self.lock_state();
-                (state.tools, state.published) = (tools, added);
-                state.warnings = warnings;
-            }
-            Err(conflict) => {
-                warnings.push(format!("its tools are left out: {conflict}"));
-                self.lock_state().warnings = warnings;
-            }
-        }
-    }
-
-    /// Whether these tools, with these revisions, are published already.
-    fn has_same_tools(&self, tools: &[ForeignTool]) -> bool {
-        let state = self.lock_state();
-        let same = |(one, other): (&ForeignTool, &ForeignTool)| {
-            one.is_same_tool(other) && one.definition().revision == other.definition().revision
-        };
-        state.tools.len() == tools.len() && state.tools.iter().zip(tools).all(same)
-    }
-
-    /// Returns the tools that can be called, and why the others cannot.
-    fn accept_tools(
-        self: &Arc<Self>,
-        listed: Vec<PreparedTool>,
-    ) -> (Vec<ForeignTool>, Vec<String>) {
-        let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
-        let names = listed.iter().map(|made| made.tool.name.clone()).collect::<Vec<_>>();
-        let names = naming::model_names(self.name(), names.iter().map(String::as_str));
-        for PreparedTool { tool, schemas, lint } in listed {
-            let raw = tool.name.escape_debug().take(80).collect::<String>();
-            let Some(called) = names.get(tool.name.as_str()) else {
-                warnings.push(format!(
-                    "{raw}: left out, its name is not 1 to 128 of a-z A-Z 0-9 _ - ."
-                ));
-                continue;
-            };
-            if tools.iter().any(|other| other.remote_name() == tool.name) {
-                warnings.push(format!("{raw}: left out, the server lists the name twice"));
-                continue;
-            }
-            if tools.len() == MAX_TOOLS {
-                warnings.push(format!("only the first {MAX_TOOLS} of its tools are used"));
-                break;
-            }
-            match schemas {
-                Ok(schemas) => {
-                    tools.push(ForeignTool::new(self, called.clone(), &tool, schemas, lint));
-                }
-                Err(why) => warnings.push(format!("{raw}: left out, {why}")),
-            }
-        }
-        (tools, warnings)
-    }
-
-    /// Returns the tools that are not the server's own, by the names that models and their servers
-    /// use.
-    pub(super) fn other_tool_names(&self) -> OtherToolNames {
-        let own = naming::name_prefix(self.name());
-        let names = self.toolset().map(|toolset| {
-            let view = toolset.view();
-            let names = view.definitions().map(|definition| definition.name.to_string());
-            names.filter(|name| !name.starts_with(&own)).collect()
-        });
-        self.tool_index.names_of_others(self.name(), names.unwrap_or_default())
-    }
-
-    /// Returns the definition that pinning would record for each tool, by its name here.
-    pub(super) fn pin_texts(&self) -> BTreeMap<String, String> {
-        let tools = self.lock_state().tools.clone();
-        tools
-            .iter()
-            .map(|tool| (tool.definition().name.to_string(), tool.definition_text()))
-            .collect()
-    }
-
-    /// Returns the difference of each tool to its pinned definition, where there is one.
-    pub(super) fn pin_differences(&self) -> BTreeMap<String, String> {
-        let tools = self.lock_state().tools.clone();
-        let name = |tool: &ForeignTool| tool.definition().name.to_string();
-        tools.iter().filter_map(|it| Some((name(it), it.definition_difference()?))).collect()
-    }
-
-    /// Pins the tools if `shown` is what the server says now; returns whether it is.
-    pub(super) fn pin_reviewed(
-        &self,
-        shown: &BTreeMap<String, String>,
-    ) -> Result<bool, tool_sdk_core::ToolError> {
-        let tools = self.lock_state().tools.clone();
-        let is_shown = |tool: &ForeignTool| {
-            shown.get(tool.definition().name.as_str()) == Some(&tool.definition_text())
-        };
-        if tools.len() != shown.len() || !tools.iter().all(is_shown) {
-            return Ok(false);
-        }
-        tools.iter().try_for_each(ForeignTool::pin_definition).map(|()| true)
-    }
-
-    /// Pins every tool as the server describes it now.
-    pub(super) fn pin_all(&self) -> Result<(), tool_sdk_core::ToolError> {
-        let tools = self.lock_state().tools.clone();
-        tools.iter().try_for_each(ForeignTool::pin_definition)
-    }
-
-    pub(super) fn status(&self) -> ServerStatus {
-        let other_tools = self.other_tool_names();
-        let state = self.lock_state();
-        let connection = state.connection.as_ref();
-        let connected = connection.is_some_and(|connection| !connection.remote.is_closed());
-        let complaints = connection.map(|connection| connection.remote.stderr_tail());
-        let lost = state.has_lost_validation.then_some(LOST_VALIDATION).into_iter();
-        let odd = state.tools.iter().flat_map(|tool| {
-            let odd = tool.lint_warnings(&other_tools);
-            odd.into_iter().map(|one| format!("{}: {one}", tool.remote_name()))
-        });
-        ServerStatus {
-            name: self.name().to_owned(),
-            enabled: self.is_enabled(),
-            transport: self.transport_identity(),
-            connected,
-            authorization: self.tokens.as_ref().and_then(|tokens| tokens.status()),
-            tools: state.published.iter().map(|tool| tool.definition().name.to_string()).collect(),
-            last_error: state.last_error.clone(),
-            warnings: lost
-                .map(str::to_owned)
-                .chain(state.warnings.iter().cloned())
-                .chain(odd)
-                .collect(),
-            stderr: self.secrets.clean_text(complaints.as_ref().unwrap_or(&state.stderr)),
-        }
-    }
+    let Some(server) = server.upgrade() else { return };
+    lists.into_iter().for_each(|list| server.offer_channels.announce(server.name(), list));
 }
