@@ -60,9 +60,20 @@ pub(super) fn print_completions(
         .fold(command, |command, verb| command.mut_subcommand(verb.as_str(), with_tools(verb)));
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, program, &mut script);
-    let script = String::from_utf8_lossy(&script).replace(UNBREAKABLE, " ");
+    let mut script = String::from_utf8_lossy(&script).replace(UNBREAKABLE, " ");
+    if shell == Shell::Bash {
+        script = fix_case_labels(&script, program);
+    }
     io.stdout.write_all(script.as_bytes())?;
     Ok(0)
+}
+
+/// Spells the name of the program in the labels of a bash script's `case` as its loop does. For a name with a
+/// hyphen clap_complete writes `__subcmd__` there and `__` in the loop (clap-rs/clap#6421), so that nothing
+/// below the first command is completed.
+fn fix_case_labels(script: &str, program: &str) -> String {
+    let in_labels = format!("{}__subcmd__", program.replace('-', "__subcmd__"));
+    script.replace(&in_labels, &format!("{}__subcmd__", program.replace('-', "__")))
 }
 
 /// Writes a page for the program and for each of its commands, such as `tool-std-mcp-add.1`.
