@@ -303,13 +303,21 @@ impl PlanStoreHandle {
     /// # Errors
     ///
     /// Returns the error of `change`, and nothing is saved then. Fails with kind `unavailable` when
-    /// the store cannot be read or written, and with kind `conflict` when other writers were faster
-    /// 16 times.
+    /// the store cannot be read or written, and with kind `conflict` for an [ephemeral
+    /// session](Session::with_ephemeral_state), and when other writers were faster 16 times.
     pub async fn update(
         &self,
         session: &Session,
         mut change: impl FnMut(&mut SessionPlan) -> Result<(), ToolError> + Send,
     ) -> Result<PlanChange, ToolError> {
+        if session.is_ephemeral() {
+            return Err(ToolError::conflict(
+                "the session ends with this call, and its plan with it",
+            )
+            .hint(
+                "make the calls of a conversation in one session; over HTTP, send its `Session-Id`",
+            ));
+        }
         let key = session_key(session);
         for _ in 0..MAX_ATTEMPTS {
             let before = self.0.load_plan(&key).await.map_err(|error| read_error(&error))?;
@@ -347,6 +355,7 @@ fn write_error(error: &io::Error) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::{MemoryPlanStore, PlanStoreHandle, session_key};
+    use crate::ErrorKind;
     use crate::context::Session;
 
     #[test]
@@ -385,6 +394,15 @@ mod tests {
             .unwrap();
         assert_eq!(change.after.explanation.as_deref(), Some("other and this"));
         assert_eq!(change.after.version, 2);
+    }
+
+    #[tokio::test]
+    async fn the_plan_of_an_ephemeral_session_cannot_be_changed() {
+        let plans = PlanStoreHandle::from_store(MemoryPlanStore::default());
+        let session = Session::new("once-1").with_ephemeral_state();
+        let error = plans.update(&session, |_| Ok(())).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("Session-Id"), "{error}");
     }
 
     #[cfg(feature = "testing")]

@@ -189,6 +189,20 @@ fn a_person_approves_an_edit_after_its_diff() {
     assert_eq!(fs::read_to_string(project.file("notes.txt")).expect("a file"), "one\nzwei\n");
 }
 
+// A call without a session leaves nothing behind that no later call could reach.
+#[test]
+fn a_call_without_a_session_is_done_when_it_is_answered() {
+    let project = ProjectFolder::new();
+    let server = project.serve();
+    let (status, ran) =
+        server.call("exec_command", &json!({ "cmd": "sleep 1", "yield_time_ms": 250 }));
+    let text = ran["text"].as_str().unwrap_or_default();
+    assert!(status == 200 && text.contains("Process exited with code 0"), "{ran}");
+    let (status, refused) = server.call("plan_enter", &json!({}));
+    assert_eq!((status, &refused["category"]), (409, &json!("conflict")), "{refused}");
+    assert!(refused["suggestion"].to_string().contains("`Session-Id`"), "{refused}");
+}
+
 // Without a token that approves, a call that would be asked about is denied at once, and says why.
 #[test]
 fn a_server_without_approvers_denies() {

@@ -426,7 +426,8 @@ fn complete_in_bash(script: &Path, typed: &str) -> Vec<String> {
         "${BASH_REMATCH[1]}" tool-std "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
-    let completed = Command::new("bash").args(["-c", lines, "bash"]).arg(script).arg(typed).output();
+    let completed =
+        Command::new("bash").args(["-c", lines, "bash"]).arg(script).arg(typed).output();
     let completed = completed.expect("bash runs");
     assert_eq!(err(&completed), "");
     out(&completed).lines().map(str::to_owned).collect()

@@ -58,6 +58,7 @@ struct Inner {
     is_shared: bool,
     /// Whether the calls belong to no conversation.
     has_stateless_calls: bool,
+    is_ephemeral: bool,
     /// Whether a subscriber that loses no event makes the calls.
     is_event_reader: bool,
 }
@@ -395,6 +396,33 @@ impl Session {
     #[must_use]
     pub fn has_stateless_calls(&self) -> bool {
         self.0.has_stateless_calls
+    }
+
+    /// Declares that this session ends with its request, so that no later call can use what tools keep
+    /// for the session.
+    ///
+    /// [No process](crate::ToolSettings::background_processes) runs on after its call then, and
+    /// [plans](crate::PlanStoreHandle::update) cannot be changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Session, ToolSettings};
+    ///
+    /// let session = Session::new("once-1").with_ephemeral_state();
+    /// assert!(session.is_ephemeral());
+    /// assert!(!ToolSettings::from_session(&session).background_processes);
+    /// ```
+    #[must_use]
+    pub fn with_ephemeral_state(mut self) -> Self {
+        self.inner_mut().is_ephemeral = true;
+        self
+    }
+
+    /// Returns whether this session [ends with its request](Self::with_ephemeral_state).
+    #[must_use]
+    pub fn is_ephemeral(&self) -> bool {
+        self.0.is_ephemeral
     }
 
     /// Declares that a [lossless subscriber](crate::Pipeline::subscribe_lossless) makes the calls of

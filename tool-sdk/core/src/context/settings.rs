@@ -24,9 +24,10 @@ use super::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolSettings {
-    /// Whether a process may run on after the call that started it; `true` by default. Set it to
-    /// `false` for a program that ends after its calls: a command then runs until it exits or the
-    /// time of its call is up, so that no result speaks of a process that ends with the program.
+    /// Whether a process may run on after the call that started it; `true` by default, and always `false`
+    /// for an [ephemeral session](Session::with_ephemeral_state). Set it to `false` for a program that
+    /// ends after its calls: a command then runs until it exits or the time of its call is up, so that no
+    /// result speaks of a process that ends with the program.
     pub background_processes: bool,
     /// How many bytes of the output of a command are held between two reads, half of them from the
     /// start; 1 MiB by default.
@@ -46,7 +47,9 @@ impl ToolSettings {
     /// Returns the settings of `session`, or the defaults.
     #[must_use]
     pub fn from_session(session: &Session) -> Self {
-        session.services().get().map_or_else(Self::default, |settings| *settings)
+        let mut settings = session.services().get().map_or_else(Self::default, |it: &Self| *it);
+        settings.background_processes &= !session.is_ephemeral();
+        settings
     }
 }
 

@@ -176,7 +176,7 @@ impl RestService {
         caller: &HttpCaller,
         project: Option<&str>,
     ) -> Result<Session, ProblemDetails> {
-        let session = self.new_session(caller, random_id(UNNAMED)?);
+        let session = self.new_session(caller, random_id(UNNAMED)?).with_ephemeral_state();
         Ok(match project {
             Some(project) => session.with_project(project),
             None => session,
