@@ -347,6 +347,12 @@ impl Context {
         self.send_signal(|| Signal::Output { text: text.into() });
     }
 
+    /// Reports that earlier messages of the tool were lost on their way here.
+    #[doc(hidden)]
+    pub fn report_lost(&self, count: u64) {
+        self.send_signal(|| Signal::Lost { count });
+    }
+
     /// Returns the service of type `T` that the host provides.
     ///
     /// # Errors

@@ -55,6 +55,11 @@ pub enum Signal {
         /// The text.
         text: String,
     },
+    /// Earlier messages did not arrive, because they came faster than they were passed on.
+    Lost {
+        /// How many.
+        count: u64,
+    },
 }
 
 /// Receives the signals of calls. Delivery must not block.
@@ -189,6 +194,7 @@ impl Signal {
             Self::Metadata { value, .. } | Self::Emitted { data: value, .. } => {
                 redactor.redact_value(value);
             }
+            Self::Lost { .. } => {}
         }
         self
     }

@@ -243,7 +243,7 @@ pub enum EventKind {
     Aborted(CallFailure),
     /// The call ended: its time limit was exceeded.
     TimedOut(CallFailure),
-    /// Events were lost because the subscriber did not keep up.
+    /// Events were lost because the subscriber, or a program on their way, did not keep up.
     Lost {
         /// The number of lost events.
         count: u64,
@@ -258,6 +258,7 @@ impl From<Signal> for EventKind {
             Signal::Metadata { key, value } => Self::Metadata { key, value: value.into() },
             Signal::Emitted { kind, data } => Self::Emitted { kind, data: data.into() },
             Signal::Output { text } => Self::Output { text },
+            Signal::Lost { count } => Self::Lost { count },
         }
     }
 }
@@ -366,7 +367,7 @@ impl EventKind {
 
     /// Returns whether the event is a message of a call, and not a step of it.
     const fn is_message(&self) -> bool {
-        self.is_signal() || matches!(self, Self::Warned { .. })
+        self.is_signal() || matches!(self, Self::Warned { .. } | Self::Lost { .. })
     }
 
     /// Returns whether the event starts a call.

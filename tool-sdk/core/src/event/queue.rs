@@ -121,13 +121,16 @@ impl EventQueue {
     /// Queues an event of a call whose pending event has the number `pending`, or counts it as
     /// lost, and wakes the subscriber.
     pub(super) fn push(&mut self, pending: u64, event: ToolEvent) {
+        if let EventKind::Lost { count } = event.kind {
+            return self.count_as_lost(event, count);
+        }
         if let Some(class) = EventClass::from_kind(&event.kind) {
             let is_lossless = matches!(self.filter, EventFilter::Lossless { .. });
             // Such a queue need not have the starts of calls.
             let is_owed = !is_lossless && class == EventClass::End && self.close_call(pending);
             let count = &mut self.counts[class as usize];
             if *count >= class.limit() && !is_owed && !is_lossless {
-                return self.count_as_lost(event);
+                return self.count_as_lost(event, 1);
             }
             *count += 1;
             self.open_calls += usize::from(event.kind.starts_call() && !is_lossless);
@@ -143,15 +146,15 @@ impl EventQueue {
         was_seen
     }
 
-    /// Counts an event as lost, at the position where the loss began.
-    fn count_as_lost(&mut self, mut event: ToolEvent) {
+    /// Counts events as lost, at the position where the loss began.
+    fn count_as_lost(&mut self, mut event: ToolEvent, lost: u64) {
         if event.kind.starts_call() {
             self.dropped_pending.insert(event.seq);
         }
         if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
-            *count += 1;
+            *count += lost;
         } else {
-            event.kind = EventKind::Lost { count: 1 };
+            event.kind = EventKind::Lost { count: lost };
             self.events.push_back(event);
             self.wakeup.notify_one();
         }

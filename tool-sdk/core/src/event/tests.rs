@@ -360,6 +360,25 @@ fn reads_events_in_order() {
     assert!(events.try_recv().is_none());
 }
 
+// A worker reports what it could not pass on; such reports take no room.
+#[test]
+fn events_that_were_lost_elsewhere_are_counted_in_their_place() {
+    let (hub, send) = event_bus();
+    let mut events = hub.subscribe();
+    let step = |done| EventKind::Progress { done, total: None, message: String::new() };
+    send(1, step(1), false);
+    for _ in 0..1000 {
+        send(1, EventKind::Lost { count: 3 }, false);
+    }
+    send(1, step(2), false);
+    let received: Vec<_> = std::iter::from_fn(|| events.try_recv()).map(|it| it.kind).collect();
+    let [EventKind::Progress { done: 1, .. }, EventKind::Lost { count: 3000 }, last] = &*received
+    else {
+        panic!("{received:?}");
+    };
+    assert!(matches!(last, EventKind::Progress { done: 2, .. }));
+}
+
 // A `recv` that is dropped while it waits loses nothing.
 #[tokio::test]
 async fn a_dropped_recv_loses_no_event() {

@@ -3,7 +3,7 @@
 //! **Invariant:** a permit is checked in full, and its nonce used, before anything runs.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::header::HeaderMap;
@@ -26,7 +26,7 @@ use crate::protocol::{
     permit_header, with_trace,
 };
 
-/// How many messages of a running call may wait to be sent; further progress is dropped.
+/// How many messages of a running call may wait to be sent; further ones are counted.
 const MAX_WAITING: usize = 1024;
 
 /// How much longer than its deadline a call may run: the host ends it at the deadline.
@@ -184,11 +184,12 @@ impl WorkerState {
             Arc::clone(&limit),
             received.has_forms,
         ));
+        let signals = Arc::new(SignalForwarder::new(sender));
         let session = self.sessions.session_for(permit);
         let session = with_trace(session, request.message.headers.as_ref())
             .with_approver(ForwardingApprover(Arc::clone(&questions)))
             .with_inquiry_handler(questions)
-            .with_listener(Arc::new(SignalForwarder(sender)));
+            .with_listener(Arc::clone(&signals) as _);
         let call =
             call_of(permit, received).bound_to(&*permit.binding).cancelled_by(cancel.clone());
         let mut running = std::pin::pin!(self.pipeline.call(&session, call));
@@ -201,6 +202,9 @@ impl WorkerState {
                 outcome = &mut running => {
                     while let Ok(body) = messages.try_recv() {
                         self.report(request, seq, body).await;
+                    }
+                    if let Some(lost) = signals.take_lost() {
+                        self.report(request, seq, lost).await;
                     }
                     return outcome;
                 }
@@ -351,15 +355,73 @@ fn expiry(permit: &Permit) -> u64 {
     permit.expires_ms.saturating_add(MARGIN_MS)
 }
 
-/// Sends what a running tool reports to the task that runs the call.
-struct SignalForwarder(mpsc::Sender<RunBody>);
+/// Sends what a running tool reports to the task that runs the call. What does not fit is counted, and
+/// the count is sent in its place.
+pub(super) struct SignalForwarder {
+    messages: mpsc::Sender<RunBody>,
+    lost: Mutex<u64>,
+}
+
+impl SignalForwarder {
+    fn new(messages: mpsc::Sender<RunBody>) -> Self {
+        Self { messages, lost: Mutex::new(0) }
+    }
+
+    fn send(&self, body: RunBody) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        if *lost > 0 && self.messages.try_send(lost_messages(*lost)).is_ok() {
+            *lost = 0;
+        }
+        if *lost > 0 || self.messages.try_send(body).is_err() {
+            *lost += 1;
+        }
+    }
+
+    /// Returns the report about messages that were lost since the last one that was sent.
+    fn take_lost(&self) -> Option<RunBody> {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        (*lost > 0).then(|| lost_messages(std::mem::take(&mut *lost)))
+    }
+}
+
+fn lost_messages(count: u64) -> RunBody {
+    RunBody::Signal(Signal::Lost { count })
+}
 
 impl SessionListener for SignalForwarder {
     fn on_signal(&self, _: &ToolName, signal: &Signal) {
-        let _ = self.0.try_send(RunBody::Signal(signal.clone()));
+        self.send(RunBody::Signal(signal.clone()));
     }
 
     fn on_warning(&self, _: &ToolName, message: &str) {
-        let _ = self.0.try_send(RunBody::Warned(message.to_owned()));
+        self.send(RunBody::Warned(message.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_messages_are_counted_in_their_place() {
+        let (sender, mut messages) = mpsc::channel(3);
+        let forwarder = SignalForwarder::new(sender);
+        let report = |done| {
+            let signal = Signal::Progress { done, total: None, message: String::new() };
+            forwarder.send(RunBody::Signal(signal));
+        };
+        (1..=5).for_each(report);
+        let mut received = Vec::new();
+        let mut receive = |messages: &mut mpsc::Receiver<RunBody>| match messages.try_recv() {
+            Ok(RunBody::Signal(Signal::Progress { done, .. })) => received.push(done as i64),
+            Ok(RunBody::Signal(Signal::Lost { count })) => received.push(-(count as i64)),
+            _ => received.push(0),
+        };
+        (0..2).for_each(|_| receive(&mut messages));
+        (6..=7).for_each(report);
+        (0..3).for_each(|_| receive(&mut messages));
+        assert_eq!(received, [1, 2, 3, -2, 6]);
+        assert!(matches!(forwarder.take_lost(), Some(RunBody::Signal(Signal::Lost { count: 1 }))));
+        assert!(forwarder.take_lost().is_none());
     }
 }

@@ -179,7 +179,7 @@ impl RemoteToolState {
                 _ if seq < expected => {}
                 body => {
                     if seq > expected {
-                        tracing::debug!(missed = seq - expected, "messages of a worker were lost");
+                        cx.report_lost(seq - expected);
                     }
                     expected = seq + 1;
                     match body {
@@ -214,6 +214,7 @@ fn forward(body: RunBody, cx: &Context) {
         RunBody::Signal(Signal::Metadata { key, value }) => cx.set_metadata(key, value),
         RunBody::Signal(Signal::Emitted { kind, data }) => cx.emit(kind, data),
         RunBody::Signal(Signal::Output { text }) => cx.emit_output(text),
+        RunBody::Signal(Signal::Lost { count }) => cx.report_lost(count),
         RunBody::Warned(message) => cx.emit("worker_warning", message),
         _ => {}
     }

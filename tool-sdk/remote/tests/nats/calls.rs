@@ -75,6 +75,32 @@ async fn progress_and_output_arrive_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn messages_that_come_too_fast_are_counted() {
+    let Some(server) = NatsServer::start().await else { return };
+    let _worker = LocalWorker::start(&server).await;
+    let host = TestHost::start(&server).await;
+    host.wait_for_workers(1).await;
+    let call = Call::new("remote__demo__shout", r#"{"times": 3000}"#);
+    let mut updates = host.pipeline.call_with_events(host.session.clone(), call);
+    let (mut last, mut lost) = (0, 0);
+    while let Some(update) = updates.next().await {
+        match update {
+            CallUpdate::Event(event) => match event.kind {
+                EventKind::Progress { done, .. } => {
+                    assert_eq!(done, last + lost + 1, "lost ones are told in their place");
+                    (last, lost) = (done, 0);
+                }
+                EventKind::Lost { count } => lost += count,
+                _ => {}
+            },
+            CallUpdate::Finished(outcome) => assert_eq!(outcome.text(), "hoarse"),
+        }
+    }
+    assert_eq!(last + lost, 3000);
+    assert!(lost > 0, "a call has 1,024 messages at a time");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn errors_keep_their_kind_and_hint() {
     let Some(server) = NatsServer::start().await else { return };
     let _worker = LocalWorker::start(&server).await;

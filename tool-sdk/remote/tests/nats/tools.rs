@@ -8,7 +8,20 @@ use std::time::Duration;
 use tool_sdk_core::{Call, Context, ElicitationOutcome, Resource, Tool, ToolError, tool, tools};
 
 pub(crate) fn worker_tools() -> Vec<Arc<dyn Tool>> {
-    tools![add, append, count_slowly, delegate, fail, greet, look, open_page, reach, repeat, wait]
+    tools![
+        add,
+        append,
+        count_slowly,
+        delegate,
+        fail,
+        greet,
+        look,
+        open_page,
+        reach,
+        repeat,
+        shout,
+        wait
+    ]
 }
 
 /// Add two numbers.
@@ -151,6 +164,17 @@ fn repeat(
     times: usize,
 ) -> String {
     text.repeat(times)
+}
+
+/// Report as much as is asked for, all at once.
+#[tool(read)]
+fn shout(
+    /// How often.
+    times: u64,
+    cx: &Context,
+) -> &'static str {
+    (1..=times).for_each(|time| cx.progress(time, Some(times), "aaah"));
+    "hoarse"
 }
 
 /// Wait, and say so.
