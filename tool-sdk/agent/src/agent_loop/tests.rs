@@ -4,11 +4,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tool_sdk_core::provider::{self, MessageDelta, ModelApi, ModelMessage};
 use tool_sdk_core::{Action, Registry, Rule, Schema, tool, tools};
 
 use super::*;
-use crate::model::ScriptedModel;
+use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest, ScriptedModel};
 use crate::spending::{SpendingLimit, SpendingLimits};
+use crate::transcript::TranscriptEntry;
 
 /// Add two numbers.
 #[tool(read)]
