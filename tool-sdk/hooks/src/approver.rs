@@ -4,10 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use tool_sdk_core::{
     Action, ApprovalRequest, ApprovalResponse, Approver, DecisionSource, HookRun, Mode, Session,
     ToolName,
-    internal::{CallRewrite, HookVerdict, PolicyOverride},
+    internal::{CallRewrite, DecisionDetails, HookVerdict, PolicyOverride},
 };
 
 use super::config::HookEntry;
@@ -40,21 +41,21 @@ impl Approver for ExternalHookApprover {
 /// Runs the hooks for a request; `None` when the inner approver must answer.
 async fn ask_hooks(hooks: &ExternalHooks, ask: &ApprovalRequest) -> Option<ApprovalResponse> {
     let own = || std::iter::once(&ask.tool).chain(&ask.internals.aliases).map(ToolName::as_str);
-    let witness = ask.internals.observer.as_deref();
+    let observer = ask.internals.observer.as_deref();
     let names = || {
-        let others = witness.map(|it| it.forbidden_names()).unwrap_or_default();
+        let others = observer.map(|it| it.forbidden_names()).unwrap_or_default();
         own().map(str::to_owned).chain(others).collect()
     };
     let entries = hooks.matching_entries(HookEvent::PermissionRequest, names);
     if entries.is_empty() {
         return None;
     }
-    let wording = witness.map(|it| it.external_arg_names(&ask.arguments)).unwrap_or_default();
-    let input = wording.to_external(&ask.arguments);
-    let nobody = Session::new(&*ask.session);
-    let (session, mode) = match witness {
-        Some(witness) => (witness.session(), witness.mode()),
-        None => (&nobody, Mode::default()),
+    let arg_names = observer.map(|it| it.external_arg_names(&ask.arguments)).unwrap_or_default();
+    let input = arg_names.to_external(&ask.arguments);
+    let unobserved = Session::new(&*ask.session);
+    let (session, mode) = match observer {
+        Some(observer) => (observer.session(), observer.mode()),
+        None => (&unobserved, Mode::default()),
     };
     let payload = HookPayload {
         tool_input: Some(&input),
@@ -64,68 +65,76 @@ async fn ask_hooks(hooks: &ExternalHooks, ask: &ApprovalRequest) -> Option<Appro
         subjects: Some(PayloadResource::from_request(ask)),
         ..hooks.session_payload(HookEvent::PermissionRequest, session, mode)
     };
-    if let Some(witness) = witness {
-        entries.iter().for_each(|(entry, _)| witness.hook_started(&entry.name()));
+    if let Some(observer) = observer {
+        entries.iter().for_each(|(entry, _)| observer.hook_started(&entry.name()));
     }
     let watch = |HookRun { hook, outcome, elapsed_ms }| {
-        if let Some(witness) = witness {
-            witness.hook_finished(hook, outcome, elapsed_ms);
+        if let Some(observer) = observer {
+            observer.hook_finished(hook, outcome, elapsed_ms);
         }
     };
     let answers = hooks.run_entries(entries, &payload, &watch).await;
-    let said: Vec<(&HookEntry, HookOutput)> = answers
+    let outputs: Vec<(&HookEntry, HookOutput)> = answers
         .into_iter()
         .map(|(entry, answer)| {
-            let answer = answer.and_then(|said| map_patch(entry, said, &wording, &input));
+            let answer = answer.and_then(|output| map_patch(entry, output, &arg_names, &input));
             // An allow only counts if the matcher uses the tool's own name.
             let is_own = entry.matcher.matched_name(own()).is_some();
-            let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
+            let answer = answer.map(|output| if is_own { output } else { output.without_allow() });
             (entry, combine::apply_entry_policy(entry, answer))
         })
         .collect();
-    let strictest = said.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
-    let patch = combine::merged_patch(&said);
-    let opinion = combine::combine_outputs(said, &ask.arguments).into_details()?;
-    let reply = match opinion.verdict {
-        // The arguments of a request are fixed. A change replaces the call by a new one, which is
-        // authorized in its place; if that is not possible, the change is ignored.
-        HookVerdict::None | HookVerdict::Allow | HookVerdict::Ask
-            if opinion.arguments.is_some() =>
-        {
-            let by = opinion.rewritten_by.unwrap_or_default();
-            let thinks = match opinion.verdict {
-                HookVerdict::Allow => Some(PolicyOverride::allow_rewrite(&by)),
-                HookVerdict::Ask => {
-                    let reason = opinion.sentence.unwrap_or(opinion.reason);
-                    Some(PolicyOverride {
-                        action: Action::Ask,
-                        source: DecisionSource::Hook,
-                        reason,
-                    })
-                }
-                _ => None,
-            };
-            let changers = opinion.rewriters;
-            return ask.internals.set_rewrite(CallRewrite {
-                patch,
-                hook: by,
-                hook_names: changers,
-                policy_override: thinks,
-            });
-        }
-        HookVerdict::Allow if !ask.internals.can_hook_approve => return None,
-        HookVerdict::None | HookVerdict::Ask => return None,
-        HookVerdict::Allow => ApprovalResponse::Once,
-        HookVerdict::Deny | HookVerdict::Halt => {
-            if opinion.verdict == HookVerdict::Halt {
-                ask.internals.set_halt_reason(&opinion.reason);
-            }
-            ask.internals.set_refusal(opinion.sentence.as_deref().unwrap_or(&opinion.reason));
-            ApprovalResponse::RejectWith { feedback: opinion.reason }
-        }
-    };
+    let strictest =
+        outputs.iter().max_by_key(|(_, output)| output.verdict).map(|(entry, _)| *entry);
+    let patch = combine::merged_patch(&outputs);
+    let decision = *combine::combine_outputs(outputs, &ask.arguments).into_details()?;
+    if decision.arguments.is_some() && decision.verdict < HookVerdict::Deny {
+        return rewrite_call(ask, decision, patch);
+    }
+    let response = respond(ask, decision)?;
     if let Some(entry) = strictest {
         ask.set_responder(format!("hook {}", entry.name()));
     }
-    Some(reply)
+    Some(response)
+}
+
+/// Replaces the call by one with the arguments of the hooks, because those of a request are fixed.
+/// The new call is authorized in its place; if that is not possible, the change is ignored.
+fn rewrite_call(
+    ask: &ApprovalRequest,
+    decision: DecisionDetails,
+    patch: Map<String, Value>,
+) -> Option<ApprovalResponse> {
+    let hook = decision.rewritten_by.unwrap_or_default();
+    let policy_override = match decision.verdict {
+        HookVerdict::Allow => Some(PolicyOverride::allow_rewrite(&hook)),
+        HookVerdict::Ask => Some(PolicyOverride {
+            action: Action::Ask,
+            source: DecisionSource::Hook,
+            reason: decision.sentence.unwrap_or(decision.reason),
+        }),
+        _ => None,
+    };
+    ask.internals.set_rewrite(CallRewrite {
+        patch,
+        hook,
+        hook_names: decision.rewriters,
+        policy_override,
+    })
+}
+
+/// Returns the response that the hooks decided on; `None` when the inner approver must answer.
+fn respond(ask: &ApprovalRequest, decision: DecisionDetails) -> Option<ApprovalResponse> {
+    match decision.verdict {
+        HookVerdict::None | HookVerdict::Ask => None,
+        HookVerdict::Allow => ask.internals.can_hook_approve.then_some(ApprovalResponse::Once),
+        HookVerdict::Deny | HookVerdict::Halt => {
+            if decision.verdict == HookVerdict::Halt {
+                ask.internals.set_halt_reason(&decision.reason);
+            }
+            let refusal = decision.sentence.as_deref().unwrap_or(&decision.reason);
+            ask.internals.set_refusal(refusal);
+            Some(ApprovalResponse::RejectWith { feedback: decision.reason })
+        }
+    }
 }
