@@ -10,7 +10,7 @@ use crate::settings::Settings;
 
 /// The folders for servers.
 #[derive(Debug, Default)]
-pub(super) struct ServerFolders {
+pub(crate) struct ServerFolders {
     pub(super) roots: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     protected: Vec<PathBuf>,

@@ -1,20 +1,15 @@
-//! The entry point of a program with tools: [`App`] parses the command line and runs one command.
+//! A program with tools: [`App`] holds the registry and the callbacks of the host.
 //!
 //! A host builds it from a registry, and adds session state and toolset configuration by
-//! callbacks.
-//!
-//! **Invariant:** a command runs only after all program options were parsed.
+//! callbacks. [`run`] parses the command line and runs one command.
+
+mod run;
 
 use std::cell::{Cell, RefCell};
-use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, IsTerminal};
-use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use clap::{ArgMatches, Command};
+use clap::ArgMatches;
 #[cfg(feature = "agent")]
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{
@@ -22,28 +17,14 @@ use tool_sdk_core::{
 };
 #[cfg(feature = "mcp")]
 use tool_sdk_mcp::Server;
-use tool_sdk_process::{internal, sandbox};
-use tool_sdk_workspace::internal::shut_down_writes;
 
 #[cfg(feature = "agent")]
 use super::chat::ConversationTask;
-use super::command_words::{command_position, program_name, rewrite_help_command};
-use super::exit::{BrokenPipeWriter, CommandError};
-use super::mcp::{ConfiguredServers, ServerScope};
+use super::exit::CommandError;
 use super::plugins::PluginSources;
 use super::settings::Settings;
 use super::tool_commands::{ToolCommands, ToolSubcommand};
-use super::{
-    Io, approvals, args, batch, call, chat, check, doctor, exit, filters, list, mcp, new_project,
-    rules, schema, secrets, serve, setup, shell_files, show, style, trust, usage_hints,
-};
-
-/// How long the program waits at its end for file changes in progress.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The warning of a program without tools.
-const NO_LINKED_TOOLS: &str = "warning: no tools are linked into this program; name the crate that \
-                               has them with `tool_sdk::link!(the_crate);`";
+use super::{Io, exit, mcp};
 
 /// Changes the toolset by the settings of tools on the web.
 #[cfg(feature = "net")]
@@ -374,163 +355,6 @@ impl App {
         self
     }
 
-    /// Runs the command line of this process.
-    ///
-    /// When the process was started as a sandbox helper, it runs the helper instead.
-    #[must_use]
-    pub fn main(self) -> ExitCode {
-        sandbox::run_helper_if_asked();
-        // Best effort: without it, other processes of the user may still attach to this one.
-        #[cfg(unix)]
-        let _ = tool_sdk_process::harden_process();
-        #[cfg(unix)]
-        internal::raise_open_files_limit();
-        tool_sdk_process::restore_sigchld();
-        internal::deny_memory_access();
-        let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
-        let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
-        let mut io = Io {
-            stdin_is_terminal: io::stdin().is_terminal(),
-            stdout_is_terminal: terminal,
-            stderr_is_terminal: live,
-            env: &|name| std::env::var_os(name),
-            current_dir: std::env::current_dir().unwrap_or_default(),
-            program_path: std::env::current_exe().ok(),
-            columns: super::terminal_columns(),
-            ..Io::new(&mut stdin, &mut stdout, &mut stderr)
-        };
-        io.log_setup = Some(super::start_logs);
-        io.console = super::process_console(style::is_dumb_terminal(&io));
-        let code = self.run(std::env::args_os(), &mut io);
-        // Abandoned work must not leave a file partly written.
-        shut_down_writes(SHUTDOWN_TIMEOUT);
-        code.into()
-    }
-
-    /// Runs one command line, whose first item is the program's name, and returns its exit code.
-    ///
-    /// Starts its own async runtime, so it must not be called from async code.
-    pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
-        let mut args = args.into_iter();
-        let program = program_name(args.next());
-        let args = self.rewrite_tool_commands(args.collect(), &program);
-        let args = rewrite_help_command(args, &args::program_command(&program));
-        let json = args.iter().any(|word| word == "--json");
-        let color = style::ColorChoice::from_words(&args, io);
-        let mut stdout = BrokenPipeWriter::new(io.stdout);
-        let mut io = Io {
-            stdin_is_terminal: io.stdin_is_terminal,
-            stdout_is_terminal: io.stdout_is_terminal,
-            stderr_is_terminal: io.stderr_is_terminal,
-            columns: io.columns,
-            env: io.env,
-            current_dir: io.current_dir.clone(),
-            program_path: io.program_path.clone(),
-            color,
-            log_setup: io.log_setup,
-            console: io.console.clone(),
-            ..Io::new(io.stdin, &mut stdout, io.stderr)
-        };
-        let result = match &self.conflicts {
-            Some(conflicts) => {
-                Err(CommandError::new(exit::FAILED, tool_sdk_core::ToolError::config(conflicts)))
-            }
-            None => self
-                .build_command(&program)
-                .term_width(io.help_width())
-                .try_get_matches_from(args)
-                .map_err(|error| {
-                    let tools = || self.base_toolset();
-                    usage_hints::add_suggestion(error, &program, tools).into()
-                })
-                .and_then(|matches| self.run_command(&program, &matches, &mut io)),
-        };
-        self.warn_of_plugins(&mut io);
-        exit::report_result(result, json, &mut io)
-    }
-
-    fn build_command(&self, program: &str) -> Command {
-        // The names and parameters of tools, which no callback changes.
-        let tools = Toolset::new(self.registry.clone());
-        let own = self.tool_commands.iter().map(|commands| commands.build_command(&tools));
-        let command = args::program_command(program).subcommands(own);
-        match self.version {
-            Some(version) => command.version(version),
-            None => command,
-        }
-    }
-
-    fn run_command(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
-        if self.is_linked && self.base_toolset().is_empty() {
-            io.print_stderr(NO_LINKED_TOOLS);
-        }
-        match matches.subcommand() {
-            // Their options go on after the name of the tool.
-            Some(("call", sub)) => return call::run(self, program, matches, sub, io),
-            Some(("check", sub)) => return check::run(self, program, matches, sub, io),
-            Some(("completions", sub)) => {
-                let (command, tools) = (self.build_command(program), self.base_toolset());
-                return shell_files::print_completions(command, program, &tools, sub, io);
-            }
-            Some(("man", sub)) => {
-                return shell_files::write_manual(self.build_command(program), sub, io);
-            }
-            _ => {}
-        }
-        let settings = &self.load_settings(&args::option_levels(matches), io)?;
-        match matches.subcommand() {
-            Some(("list", sub)) => {
-                list::run(self.listed_toolset(settings, ServerScope::All, sub, io)?, sub, io)
-            }
-            Some(("show", sub)) => {
-                let need = match *show::requested_names(sub) {
-                    [name] => ServerScope::Tool(name),
-                    _ => ServerScope::All,
-                };
-                show::run(program, self.listed_toolset(settings, need, sub, io)?, sub, io)
-            }
-            Some(("schema", sub)) => {
-                let tools = self.listed_toolset(settings, ServerScope::All, sub, io)?;
-                schema::run(self, program, tools, sub, io)
-            }
-            Some(("approvals", sub)) => approvals::run(settings, sub, io),
-            Some(("secrets", sub)) => secrets::run(settings, sub, io),
-            #[cfg(feature = "agent")]
-            Some(("agents", sub)) => super::agents::run(self, settings, sub, io),
-            Some(("trust", sub)) => trust::run(settings, sub, io),
-            Some(("new", sub)) => new_project::run(sub, io),
-            Some(("rules", sub)) => rules::run(settings, &self.build_toolset(settings)?, sub, io),
-            Some(("doctor", sub)) => doctor::run(settings, sub, io),
-            Some(("batch", sub)) => batch::run(self, program, settings, sub, io),
-            Some(("mcp", sub)) => mcp::run(self, settings, matches, sub, io),
-            Some(("serve", sub)) => {
-                serve::run(self, program, settings, &args::option_levels(matches), sub, io)
-            }
-            Some(("chat", sub)) => chat::run(self, program, settings, sub, io),
-            Some(("setup", sub)) => {
-                setup::run(program, settings, &args::option_levels(matches), sub, io)
-            }
-            #[cfg(feature = "http")]
-            Some(("token", sub)) => super::token::run(settings, sub, io),
-            #[cfg(feature = "remote")]
-            Some(("workers", sub)) => super::workers::run(settings, sub, io),
-            #[cfg(feature = "store")]
-            Some(("state", sub)) => super::state::run(settings, sub, io),
-            #[cfg(feature = "store")]
-            Some(("sessions", sub)) => super::sessions::run(settings, sub, io),
-            #[cfg(feature = "store")]
-            Some(("memory", sub)) => super::memory::run(settings, sub, io),
-            other => {
-                let name = other.map(|(name, _)| name);
-                match self.tool_commands.iter().find(|own| Some(own.name()) == name) {
-                    Some(own) => Err(own.usage_error()),
-                    None => Err(CommandError::usage("a command is missing")
-                        .hint(format_args!("try `{program} --help`"))),
-                }
-            }
-        }
-    }
-
     /// Loads the settings, with the MCP servers of plugins.
     pub(super) fn load_settings(
         &self,
@@ -542,22 +366,6 @@ impl App {
         #[cfg(feature = "mcp")]
         self.add_plugin_servers(&mut settings);
         Ok(settings)
-    }
-
-    /// Returns the definitions of `--tools FILE`, or else the toolset, including the tools of
-    /// configured servers.
-    fn listed_toolset(
-        &self,
-        settings: &Settings,
-        need: ServerScope<'_>,
-        matches: &ArgMatches,
-        io: &mut Io<'_>,
-    ) -> exit::Result<Toolset> {
-        if let Some(path) = matches.get_one::<PathBuf>(args::TOOLS) {
-            return filters::read_tools_file(path, io);
-        }
-        let own = self.build_toolset(settings)?;
-        Ok(ConfiguredServers::load(settings, io)?.merge_tools(own, need, io))
     }
 
     /// Returns the program's toolset with the agents, rules, mode and variants of the settings.
@@ -586,17 +394,6 @@ impl App {
         self.toolset_setup.iter().fold(tools, |tools, shape| shape(tools))
     }
 
-    /// Rewrites the program's own commands to `call`.
-    fn rewrite_tool_commands(&self, mut words: Vec<OsString>, program: &str) -> Vec<OsString> {
-        if !self.tool_commands.is_empty() {
-            let at = command_position(&words, &args::program_command(program));
-            for commands in &self.tool_commands {
-                commands.rewrite_words(&mut words, at, || self.base_toolset());
-            }
-        }
-        words
-    }
-
     /// Applies the program's pipeline callbacks.
     pub(super) fn prepare_pipeline(&self, pipeline: Pipeline) -> Pipeline {
         self.pipeline_setup.iter().fold(pipeline, |pipeline, configure| configure(pipeline))
@@ -622,6 +419,8 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use serde_json::{Value, json};
     use tool_sdk_core::{
         Context, DynamicTool, FromContext as _, State, ToolSettings, VariantGroup,

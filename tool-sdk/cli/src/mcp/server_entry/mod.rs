@@ -20,24 +20,23 @@
 //! sandbox = "required"
 //! ```
 
+mod client_config;
+mod oauth_entry;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
 use toml_edit::{Array, InlineTable, Table, value};
-use tool_sdk_mcp::{
-    ClientFeatures, HttpEndpoint, InvalidServerConfig, OAuthSettings, RemoteError, ServerCommand,
-    ServerConfig, TransportConfig,
-};
+use tool_sdk_mcp::ServerConfig;
 use tool_sdk_process::sandbox::{SandboxLevel, SandboxMode, SandboxPolicy};
 
+pub(super) use self::oauth_entry::OAuthEntry;
 #[cfg(feature = "acp")]
 use super::references::escape_references;
-use super::references::{TextPart, expand_references, parse_references, required_variables};
+use super::references::{TextPart, parse_references, required_variables};
 use super::server_folders::ServerFolders;
-use crate::Io;
-use crate::exit::{CommandError, Result};
 use crate::settings::TomlValue;
 
 /// All servers of a configuration.
@@ -55,7 +54,7 @@ pub(crate) struct ServerEntry {
     /// Environment variables that are passed to the server process.
     pub(super) env_from: Vec<String>,
     pub(super) cwd: Option<PathBuf>,
-    /// The sandbox mode of the server process; `None` is no sandbox.
+    /// The sandbox mode of the server process; without it there is no sandbox.
     pub(super) sandbox: Option<SandboxMode>,
     pub(super) sandbox_level: Option<SandboxLevel>,
     pub(super) sandbox_network: Option<bool>,
@@ -78,71 +77,6 @@ pub(crate) struct ServerEntry {
     /// Whether a plugin brings it.
     #[serde(skip)]
     is_of_plugin: bool,
-}
-
-/// How the program identifies itself to the authorization server of a server.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct OAuthEntry {
-    pub(super) client_id: Option<String>,
-    /// The environment variable that holds the secret of the client.
-    pub(super) client_secret_env: Option<String>,
-    pub(super) client_metadata_url: Option<String>,
-    pub(super) issuer: Option<String>,
-    pub(super) scopes: Vec<String>,
-    pub(super) redirect_port: Option<u16>,
-}
-
-impl OAuthEntry {
-    /// Returns the entry if it says anything.
-    pub(super) fn if_any(self) -> Option<Self> {
-        (self != Self::default()).then_some(self)
-    }
-
-    fn to_settings(
-        &self,
-        var: &impl Fn(&str) -> Option<String>,
-    ) -> std::result::Result<OAuthSettings, InvalidServerConfig> {
-        let mut settings = OAuthSettings::default().scopes(&self.scopes);
-        if let Some(id) = &self.client_id {
-            settings = settings.client_id(id);
-        }
-        if let Some(secret) = self.client_secret_env.as_deref().and_then(var) {
-            settings = settings.client_secret(secret);
-        }
-        if let Some(url) = &self.client_metadata_url {
-            settings = settings.client_metadata_url(url)?;
-        }
-        if let Some(issuer) = &self.issuer {
-            settings = settings.issuer(issuer)?;
-        }
-        Ok(match self.redirect_port {
-            Some(port) => settings.redirect_port(port),
-            None => settings,
-        })
-    }
-
-    fn to_toml(&self) -> InlineTable {
-        let mut table = InlineTable::new();
-        let texts = [
-            ("client_id", &self.client_id),
-            ("client_secret_env", &self.client_secret_env),
-            ("client_metadata_url", &self.client_metadata_url),
-            ("issuer", &self.issuer),
-        ];
-        for (key, text) in texts {
-            if let Some(text) = text {
-                table.insert(key, text.into());
-            }
-        }
-        if !self.scopes.is_empty() {
-            table.insert("scopes", self.scopes.iter().collect::<Array>().into());
-        }
-        if let Some(port) = self.redirect_port {
-            table.insert("redirect_port", i64::from(port).into());
-        }
-        table
-    }
 }
 
 /// A kind of server request that the command line answers.
@@ -169,17 +103,6 @@ fn parse_seconds(time: f64) -> Option<Duration> {
 
 /// Returns a transport that fails because an environment variable is not set. The error is only
 /// reported when the server is needed, so that other servers still work.
-fn missing_variable_transport(variable: &str) -> TransportConfig {
-    let why = format!(
-        "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
-        variable.escape_debug()
-    );
-    TransportConfig::custom(move || {
-        let error = RemoteError::connection(&why).not_run();
-        async move { Err(error) }
-    })
-}
-
 /// The servers of a client, which are not configured. Their texts are literal: a client inserts
 /// variables itself.
 #[cfg(feature = "acp")]
@@ -194,7 +117,7 @@ impl ServerEntry {
         command: &str,
         args: &[String],
         env: impl IntoIterator<Item = (String, String)>,
-    ) -> std::result::Result<Self, String> {
+    ) -> Result<Self, String> {
         let entry = Self {
             command: Some(escape_references(command)),
             args: args.iter().map(|arg| escape_references(arg)).collect(),
@@ -213,7 +136,7 @@ impl ServerEntry {
         name: &str,
         url: &str,
         headers: impl IntoIterator<Item = (String, String)>,
-    ) -> std::result::Result<Self, String> {
+    ) -> Result<Self, String> {
         let headers = headers.into_iter().map(|(name, value)| (name, escape_references(&value)));
         let entry = Self {
             url: Some(escape_references(url)),
@@ -235,7 +158,7 @@ impl ServerEntry {
         name: &str,
         server: &serde_json::Value,
         sandbox: &SandboxPolicy,
-    ) -> std::result::Result<Self, String> {
+    ) -> Result<Self, String> {
         use serde::Deserialize as _;
 
         let mut entry = Self::deserialize(server).map_err(|error| error.to_string())?;
@@ -258,10 +181,7 @@ impl ServerEntry {
     /// # Errors
     ///
     /// Fails with the reason when the server needs the environment, which a command reads at its start.
-    pub(super) fn to_plugin_config(
-        &self,
-        folders: &ServerFolders,
-    ) -> std::result::Result<ServerConfig, String> {
+    pub(super) fn to_plugin_config(&self, folders: &ServerFolders) -> Result<ServerConfig, String> {
         if let Some(variable) = self.needed_variables().first() {
             return Err(format!(
                 "it needs the environment variable `{variable}`, so it is there when the program \
@@ -288,7 +208,7 @@ fn plain_server_name(name: &str) -> String {
 
 impl ServerEntry {
     /// Sets the name, and checks that the keys are valid together.
-    pub(super) fn validate_as(self, name: impl Into<String>) -> std::result::Result<Self, String> {
+    pub(super) fn validate_as(self, name: impl Into<String>) -> Result<Self, String> {
         match (&self.command, &self.url) {
             (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
             (None, None) => return Err("`command` or `url` is missing".to_owned()),
@@ -296,13 +216,13 @@ impl ServerEntry {
         }
         if let Some(key) = self.unused_key() {
             let other = if self.url.is_some() { "url" } else { "command" };
-            return Err(format!("`{key}` does nothing beside `{other}`"));
+            return Err(format!("`{key}` has no effect with `{other}`"));
         }
         if self.oauth.is_some() && self.bearer_env.is_some() {
-            return Err("`oauth` does nothing beside `bearer_env`".to_owned());
+            return Err("`oauth` has no effect with `bearer_env`".to_owned());
         }
         if let Some(OAuthEntry { client_id: None, client_secret_env: Some(_), .. }) = &self.oauth {
-            return Err("`client_secret_env` does nothing without `client_id`".to_owned());
+            return Err("`client_secret_env` has no effect without `client_id`".to_owned());
         }
         if let Some(OAuthEntry { issuer: None, client_secret_env: Some(_), .. }) = &self.oauth {
             let mistake = "`client_secret_env` needs `issuer`, the authorization server that issued \
@@ -310,10 +230,10 @@ impl ServerEntry {
             return Err(mistake.to_owned());
         }
         if self.sandbox.is_none() && self.sandbox_level.is_some() {
-            return Err("`sandbox_level` does nothing without `sandbox`".to_owned());
+            return Err("`sandbox_level` has no effect without `sandbox`".to_owned());
         }
         if self.sandbox.is_none() && self.sandbox_network.is_some() {
-            return Err("`sandbox_network` does nothing without `sandbox`".to_owned());
+            return Err("`sandbox_network` has no effect without `sandbox`".to_owned());
         }
         for time in
             [self.startup_timeout, self.call_timeout, self.exit_timeout].into_iter().flatten()
@@ -396,119 +316,6 @@ impl ServerEntry {
         keys.into_iter().find(|(_, is_missing)| !is_missing).map(|(key, _)| key)
     }
 
-    /// Builds the server configuration. `folders` are the roots that the server may ask for, and
-    /// the limits of its sandbox.
-    pub(super) fn to_server_config(
-        &self,
-        folders: &ServerFolders,
-        io: &Io<'_>,
-    ) -> Result<ServerConfig> {
-        if self.enabled == Some(false) {
-            // A disabled server needs none of its variables.
-            let upstream = self
-                .with_literal_url()
-                .build_config(folders, |_| Some(String::new()))
-                .map_err(CommandError::config)?;
-            return Ok(upstream.enabled(false));
-        }
-        let var = |name: &str| io.env_var(name)?.into_string().ok();
-        if let Some(missing) = self.needed_variables().into_iter().find(|it| var(it).is_none()) {
-            return ServerConfig::new(self.name.clone(), missing_variable_transport(&missing))
-                .map_err(CommandError::config);
-        }
-        let upstream = self.build_config(folders, var).map_err(CommandError::config)?;
-        Ok(upstream.client_features(self.question_policy(&folders.roots)))
-    }
-
-    fn question_policy(&self, roots: &[PathBuf]) -> ClientFeatures {
-        self.questions.iter().fold(ClientFeatures::none(), |answered, question| match question {
-            AllowedQuestion::Forms => answered.elicitation(),
-            AllowedQuestion::Roots => answered.roots(roots),
-            AllowedQuestion::Urls => answered.urls(),
-        })
-    }
-
-    fn build_config(
-        &self,
-        folders: &ServerFolders,
-        var: impl Fn(&str) -> Option<String>,
-    ) -> std::result::Result<ServerConfig, InvalidServerConfig> {
-        let reach = match (&self.url, &self.command) {
-            (Some(url), _) => self.http_transport(url, &var)?.into(),
-            (None, command) => {
-                self.stdio_transport(command.as_deref().unwrap_or_default(), folders, &var)
-            }
-        };
-        let mut upstream = ServerConfig::new(self.name.clone(), reach)?;
-        if let Some(time) = self.startup_timeout.and_then(parse_seconds) {
-            upstream = upstream.startup_timeout(time);
-        }
-        if let Some(time) = self.call_timeout.and_then(parse_seconds) {
-            upstream = upstream.call_timeout(time);
-        }
-        if let Some(only) = &self.enabled_tools {
-            upstream = upstream.only_tools(only);
-        }
-        Ok(upstream
-            .without_tools(&self.disabled_tools)
-            .trust_annotations(self.trust_annotations.unwrap_or(false)))
-    }
-
-    fn http_transport(
-        &self,
-        url: &str,
-        var: &impl Fn(&str) -> Option<String>,
-    ) -> std::result::Result<HttpEndpoint, InvalidServerConfig> {
-        let mut address = HttpEndpoint::new(&expand_references(url, var))?;
-        if let Some(oauth) = &self.oauth {
-            address = address.oauth(oauth.to_settings(var)?);
-        }
-        for (name, value) in &self.headers {
-            address = address.header(name, &expand_references(value, var))?;
-        }
-        Ok(match self.bearer_env.as_deref().and_then(var) {
-            Some(token) => address.bearer_token(token),
-            None => address,
-        })
-    }
-
-    /// Returns the URL with the values of its references.
-    pub(super) fn expanded_url(&self, io: &Io<'_>) -> Option<String> {
-        let var = |name: &str| io.env_var(name)?.into_string().ok();
-        self.url.as_ref().map(|url| expand_references(url, var))
-    }
-
-    fn stdio_transport(
-        &self,
-        command: &str,
-        folders: &ServerFolders,
-        var: &impl Fn(&str) -> Option<String>,
-    ) -> TransportConfig {
-        let expand = |text: &str| expand_references(text, var);
-        let args = self.args.iter().map(|arg| expand(arg));
-        let mut launch = ServerCommand::new(expand(command), args);
-        if let Some(mode) = self.sandbox {
-            let policy = folders.sandbox_policy(mode, self.sandbox_level.unwrap_or_default());
-            launch = launch.sandbox(policy.with_network(self.sandbox_network.unwrap_or_default()));
-        }
-        for name in &self.env_from {
-            launch = launch.env(name, var(name).unwrap_or_default());
-        }
-        for (name, value) in &self.env {
-            launch = launch.env(name, expand(value));
-        }
-        if let Some(time) = self.exit_timeout.and_then(parse_seconds) {
-            launch = launch.exit_timeout(time);
-        }
-        match &self.cwd {
-            Some(folder) => {
-                let written = folder.to_str().map(|folder| PathBuf::from(expand(folder)));
-                launch.current_dir(written.unwrap_or_else(|| folder.clone())).into()
-            }
-            None => launch.into(),
-        }
-    }
-
     /// Returns the entry as a TOML table.
     pub(super) fn to_toml(&self) -> Table {
         let list = |items: &[String]| items.iter().collect::<Array>();
@@ -577,7 +384,7 @@ mod tests {
     use crate::settings::ConfigErrors;
 
     /// Parses servers; fails with the formatted errors.
-    fn read(text: &str) -> std::result::Result<ServerEntries, String> {
+    fn read(text: &str) -> Result<ServerEntries, String> {
         let mistakes = ConfigErrors::new(text);
         let servers = mistakes
             .parse_root()
@@ -595,7 +402,7 @@ mod tests {
         assert!(mistake.contains(words), "{mistake}");
     }
 
-    // A client inserts variables itself, and what it has inserted is no reference.
+    // A client inserts variables itself, and what it has inserted is not a reference.
     #[cfg(feature = "acp")]
     #[test]
     fn texts_of_clients_are_literal() {
@@ -618,8 +425,8 @@ mod tests {
             ("command = 'x'\nargv = []", "f:3: `mcp.servers.s`: unknown field `argv`"),
             ("command = 'x'\nquestions = ['samples']", "`forms`, `roots`, `urls`"),
             ("command = 'x'\ncall_timeout = 0", "above 0"),
-            ("command = 'x'\nheaders = { a = 'b' }", "`headers` does nothing beside `command`"),
-            ("url = 'https://a'\nenv_from = ['A']", "`env_from` does nothing beside `url`"),
+            ("command = 'x'\nheaders = { a = 'b' }", "`headers` has no effect with `command`"),
+            ("url = 'https://a'\nenv_from = ['A']", "`env_from` has no effect with `url`"),
             ("url = 'http://example.com/'", "https"),
             ("url = 'https://a'\noauth = { client = 'x' }", "unknown field `client`"),
             ("url = 'https://a'\noauth = { issuer = 'http://b.example' }", "https"),
@@ -629,8 +436,8 @@ mod tests {
                 "`client_secret_env` needs `issuer`",
             ),
             ("url = 'https://a'\nbearer_env = 'A'\noauth = {}", "nothing beside `bearer_env`"),
-            ("command = 'x'\noauth = {}", "`oauth` does nothing beside `command`"),
-            ("url = 'https://a'\nsandbox = 'off'", "`sandbox` does nothing beside `url`"),
+            ("command = 'x'\noauth = {}", "`oauth` has no effect with `command`"),
+            ("url = 'https://a'\nsandbox = 'off'", "`sandbox` has no effect with `url`"),
             ("command = 'x'\nsandbox = 'on'", "`off`, `best_effort`, `required`"),
             ("command = 'x'\nsandbox_level = 'read_only'", "nothing without `sandbox`"),
             ("command = 'x'\nsandbox_network = true", "nothing without `sandbox`"),
