@@ -127,6 +127,20 @@ pub(super) fn run(
     })
 }
 
+/// Builds the environment of a server of any protocol, with the configured servers, which connect
+/// later.
+pub(super) fn build_environment(
+    app: &App,
+    settings: &Settings,
+    io: &mut Io<'_>,
+) -> Result<(ConfiguredServers, CallEnvironment)> {
+    let servers = ConfiguredServers::load(settings, io)?;
+    let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
+    servers.attach_to(&mut environment);
+    environment.warn_missing_services(io);
+    Ok((servers, environment))
+}
+
 /// Serves MCP until the transport closes.
 fn serve_mcp(
     app: &App,
@@ -138,10 +152,7 @@ fn serve_mcp(
     settings.check_broad_roots(program, "served", io)?;
     // The MCP client prompts its own user; the terminal of this process is not used.
     io.console = None;
-    let servers = ConfiguredServers::load(settings, io)?;
-    let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
-    servers.attach_to(&mut environment);
-    environment.warn_missing_services(io);
+    let (servers, environment) = build_environment(app, settings, io)?;
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, session_workspace: readable, .. } = environment;
     let session = chat::add_agents(app, settings, &pipeline, session, io)?;
@@ -152,7 +163,7 @@ fn serve_mcp(
         .with_session_setup(move |session| own_workspace.attach_to(session));
     match matches.get_one::<ListenAddress>(HTTP) {
         Some(_) if matches.get_flag(args::ROOTS_FROM_CLIENT) => Err(CommandError::usage(
-            "`--roots-from-client` does nothing over HTTP, where the folders of a client may be on \
+            "`--roots-from-client` has no effect over HTTP, where the folders of a client may be on \
                  another computer",
         )),
         Some(endpoint) => {

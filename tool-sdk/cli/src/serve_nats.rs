@@ -11,7 +11,6 @@ use tool_sdk_remote::{Namespace, NatsConfig, PermitVerifier, RemoteError, Worker
 
 use super::call_environment::CallEnvironment;
 use super::exit::{CommandError, Result};
-use super::mcp::ConfiguredServers;
 use super::settings::Settings;
 use super::workers::read_secret_file;
 use super::{App, Io, run_loop, serve, style};
@@ -82,10 +81,7 @@ pub(super) fn run(
     io.console = None;
     let nats = nats_config(matches, io)?;
     let config = worker_config(program, matches, io)?;
-    let servers = ConfiguredServers::load(settings, io)?;
-    let mut environment = CallEnvironment::build(app, settings, app.build_toolset(settings)?, io)?;
-    servers.attach_to(&mut environment);
-    environment.warn_missing_services(io);
+    let (servers, environment) = serve::build_environment(app, settings, io)?;
     let patterns = environment.unmatched_patterns();
     let CallEnvironment { pipeline, session, .. } = environment;
     serve::remove_registration_tools(pipeline.toolset());

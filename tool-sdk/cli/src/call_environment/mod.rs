@@ -7,7 +7,7 @@ mod protected_workspace;
 mod unmatched_patterns;
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use self::protected_workspace::{ProtectedWorkspace, SessionWorkspace};
 pub(super) use self::unmatched_patterns::UnmatchedPatterns;
 use super::event_printer::EventPrinter;
 use super::exit::{CommandError, Result};
-use super::settings::Settings;
+use super::settings::{CallLimits, Settings};
 use super::terminal::TerminalLock;
 use super::{App, Io, run_loop, state_store, style};
 
@@ -79,24 +79,11 @@ impl CallEnvironment {
         if io.log_setup.is_some() {
             mask_panics(redactor.clone());
         }
-        let mut pipeline = app
-            .prepare_pipeline(Pipeline::new(tools))
-            .budget(settings.limits.budget)
-            .outputs_max_age(settings.limits.outputs_max_age)
-            .loop_guard(LoopGuard::new(settings.limits.loop_guard.clone()))
-            .redact_events(redactor.clone());
-        if let Some(timeout) = settings.limits.call_timeout {
-            pipeline = pipeline.timeout(timeout);
-        }
-        if let Some(timeout) = settings.limits.approval_timeout {
-            pipeline = pipeline.approval_timeout(timeout);
-        }
+        let pipeline = app.prepare_pipeline(Pipeline::new(tools)).redact_events(redactor.clone());
+        let mut pipeline = with_limits(pipeline, &settings.limits);
         let writable = settings.writable.as_deref();
         if let Some(writable) = writable {
-            for folder in writable.iter().filter(|folder| !folder.exists()) {
-                let warning = format!("warning: `{}` (writable) does not exist", folder.display());
-                io.print_stderr(style::sanitize_text(&warning));
-            }
+            warn_missing_folders(writable, io);
             pipeline = pipeline.writable_roots(writable);
         }
         let mut folders = ProtectedWorkspace::new(settings);
@@ -126,16 +113,7 @@ impl CallEnvironment {
 
         let stop = CancellationToken::new();
         let (readable, sandbox) = folders.into_parts();
-        let session = settings
-            .new_session()
-            .with_client(ClientKind::Cli)
-            .with_service(settings.session_settings)
-            .with_service(settings.program_folders(io))
-            .with_service(secrets);
-        #[cfg(feature = "net")]
-        let session = session.with_service(tool_sdk_net::GuardedClient::new(settings.web.clone()));
-        let session = with_ledger(session, settings)?;
-        let session = state_store::attach_stores(session, settings);
+        let session = new_session(settings, io)?.with_service(secrets);
         let session = approver::with_terminal_forms(session, settings.prompt_mode, &lock, io);
         let session = readable.attach_to(session).with_service(sandbox);
         let session = with_caller(session, settings, model, pipeline.toolset())?;
@@ -250,6 +228,41 @@ fn mask_panics(redactor: Redactor) {
         let message = format!("{panic}\n{trace}");
         let _ = writeln!(std::io::stderr(), "{}", redactor.redact(message.trim_end()));
     }));
+}
+
+/// Applies the limits of the settings to a pipeline.
+fn with_limits(pipeline: Pipeline, limits: &CallLimits) -> Pipeline {
+    let mut pipeline = pipeline
+        .budget(limits.budget)
+        .outputs_max_age(limits.outputs_max_age)
+        .loop_guard(LoopGuard::new(limits.loop_guard.clone()));
+    if let Some(timeout) = limits.call_timeout {
+        pipeline = pipeline.timeout(timeout);
+    }
+    if let Some(timeout) = limits.approval_timeout {
+        pipeline = pipeline.approval_timeout(timeout);
+    }
+    pipeline
+}
+
+fn warn_missing_folders(writable: &[PathBuf], io: &mut Io<'_>) {
+    for folder in writable.iter().filter(|folder| !folder.exists()) {
+        let warning = format!("warning: `{}` (writable) does not exist", folder.display());
+        io.print_stderr(style::sanitize_text(&warning));
+    }
+}
+
+/// Returns a session with what the settings and the state folder provide for it.
+fn new_session(settings: &Settings, io: &Io<'_>) -> Result<Session> {
+    let session = settings
+        .new_session()
+        .with_client(ClientKind::Cli)
+        .with_service(settings.session_settings)
+        .with_service(settings.program_folders(io));
+    #[cfg(feature = "net")]
+    let session = session.with_service(tool_sdk_net::GuardedClient::new(settings.web.clone()));
+    let session = with_ledger(session, settings)?;
+    Ok(state_store::attach_stores(session, settings))
 }
 
 /// Attaches the ledger of the project, where there is a state folder.

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 use serde::Deserialize;
-use tool_sdk_agent::{ModelPrice, ReasoningEffort};
+use tool_sdk_agent::{AgentDefinition, ModelPrice, ReasoningEffort};
 
 use super::{CONTEXT_TOKENS, MAX_COST, MAX_TURNS, MODEL_URL, REASONING};
 use crate::Io;
@@ -49,6 +49,14 @@ pub(crate) fn parse_chat_config(chat: TomlValue<'_, '_>) -> ChatConfig {
 }
 
 impl ChatConfig {
+    /// Returns the settings with those of an agent where these say nothing.
+    pub(super) fn with_agent(mut self, agent: &AgentDefinition) -> Self {
+        self.max_turns = self.max_turns.or(agent.max_turns);
+        let effort = agent.reasoning_effort.map(|effort| effort.as_str().to_owned());
+        self.reasoning = self.reasoning.or(effort);
+        self
+    }
+
     /// Returns the settings with variables and, for commands that have them, options on top.
     pub(crate) fn resolve(&self, matches: Option<&ArgMatches>, io: &Io<'_>) -> Result<Self> {
         let mut config = Self { model_url: None, ..self.clone() };

@@ -13,7 +13,7 @@ use tool_sdk_agent::{
 #[cfg(feature = "acp")]
 use tool_sdk_core::InquiryHandler;
 use tool_sdk_core::provider::{CallAnswer, MessageDelta, ModelMessage};
-use tool_sdk_core::{Attachment, SecretStore, Session};
+use tool_sdk_core::{Attachment, Pipeline, SecretStore, Session};
 use tool_sdk_workspace::Workspace;
 
 use super::config::ChatConfig;
@@ -114,12 +114,10 @@ impl Conversation {
         let named = model.ok_or_else(model_choice::missing_model)?.to_owned();
         let model = ModelChoice::resolve(&named, &config)?;
         config.reasoning_effort()?;
-        let mut limits = SpendingLimits::default();
         let mut system = prompt_text::system_prompt(settings, place);
+        let mut limits = SpendingLimits::default();
         if let Some(agent) = &agent {
-            config.max_turns = config.max_turns.or(agent.max_turns);
-            let effort = agent.reasoning_effort.map(|effort| effort.as_str().to_owned());
-            config.reasoning = config.reasoning.or(effort);
+            config = config.with_agent(agent);
             limits = agent.limits;
             system.push_str(&prompt_text::agent_section(&agent.prompt));
         }
@@ -161,12 +159,7 @@ impl Conversation {
         let (steering, prompt_sections) = (SteeringQueue::default(), PromptSections::default());
         let session = sampling.attach_to(session).with_service(steering.clone());
         let session = session.with_service(prompt_sections.clone());
-        let ending = CancellationToken::new();
-        let tasks = app.conversation_tasks(&environment.pipeline, &session, &ending);
-        let (tasks, warnings) = ConversationTasks::new(tasks, ending);
-        for warning in warnings {
-            io.print_stderr(crate::style::sanitize_text(&format!("warning: {warning}")));
-        }
+        let tasks = start_tasks(app, &environment.pipeline, &session, io);
         Ok(Self {
             id,
             session,
@@ -378,6 +371,22 @@ impl Conversation {
         }
         let _ = self.environment.pipeline.close().await;
     }
+}
+
+/// Starts what the program runs beside a conversation, and prints its warnings.
+fn start_tasks(
+    app: &App,
+    pipeline: &Pipeline,
+    session: &Session,
+    io: &mut Io<'_>,
+) -> ConversationTasks {
+    let ending = CancellationToken::new();
+    let tasks = app.conversation_tasks(pipeline, session, &ending);
+    let (tasks, warnings) = ConversationTasks::new(tasks, ending);
+    for warning in warnings {
+        io.print_stderr(crate::style::sanitize_text(&format!("warning: {warning}")));
+    }
+    tasks
 }
 
 fn own_event(event: &AgentEvent<'_>) -> Option<ChatEvent> {

@@ -27,7 +27,7 @@ pub(super) enum EnteredLine {
 /// The source of prompts.
 pub(super) enum PromptReader {
     Editor(Box<Editor<ChatHelper, FileHistory>>, Option<PathBuf>),
-    /// The input is no terminal.
+    /// The input is not a terminal.
     Lines,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct TypedLines {
 }
 
 impl TypedLines {
-    /// Starts to read; `None` where the input is no terminal.
+    /// Starts to read; `None` where the input is not a terminal.
     #[cfg(unix)]
     pub(super) fn start(lock: TerminalLock) -> Option<Self> {
         let (sender, input) = mpsc::unbounded_channel();

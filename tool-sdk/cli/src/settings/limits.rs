@@ -180,7 +180,7 @@ const OPTIONS: [(&str, &str, &str); 13] = [
     (
         "loop-calls-per-minute",
         "N",
-        "How many identical calls a minute belong to no conversation and are no loop [env: TOOL_SDK_LOOP_CALLS_PER_MINUTE] [default: 60]",
+        "How many identical calls a minute are allowed without a conversation [env: TOOL_SDK_LOOP_CALLS_PER_MINUTE] [default: 60]",
     ),
 ];
 

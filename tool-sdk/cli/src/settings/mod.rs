@@ -180,19 +180,17 @@ impl Settings {
         let sandbox = resolve_sandbox(&config, mode, from)?;
         let rules = rules::append_rules(config.rules, from)?;
         let prompt_mode = resolve_prompt_mode(from)?;
-        let is_verbose = levels.iter().any(|matches| matches.get_flag(args::VERBOSE))
-            || from.switch("TOOL_SDK_VERBOSE")?.unwrap_or(false);
+        let is_verbose =
+            from.switch_or_variable(args::VERBOSE, "TOOL_SDK_VERBOSE")?.unwrap_or(false);
         if let Some(start_logs) = io.log_setup.filter(|_| is_verbose) {
             start_logs();
         }
-        let safe = from.opposite_switches(args::SAFE_COMMANDS, args::NO_SAFE_COMMANDS)?;
-        let safe = safe.or(from.switch("TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
-        let mut session_settings = ToolSettings::default();
-        session_settings.safe_commands = safe.unwrap_or(session_settings.safe_commands);
+        let safe_commands = resolve_safe_commands(config.safe_commands, from)?;
         let limits = limits::resolve_limits(&config.limits, from)?;
-        if let Some(bytes) = limits.capture_bytes {
-            session_settings.capture_bytes = bytes;
-        }
+        let mut session_settings = ToolSettings::default();
+        session_settings.safe_commands = safe_commands.unwrap_or(session_settings.safe_commands);
+        session_settings.capture_bytes =
+            limits.capture_bytes.unwrap_or(session_settings.capture_bytes);
         let variants = from.variants()?.unwrap_or(config.variants);
         let experimental = from.list("TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
         let disable = from.repeated(args::DISABLE, "TOOL_SDK_DISABLE")?.unwrap_or(config.disable);
@@ -202,20 +200,13 @@ impl Settings {
         let writable: Option<Vec<_>> =
             writable.map(|folders| folders.iter().map(|it| io.resolve_path(it)).collect());
         let audit = from.path("TOOL_SDK_AUDIT")?.or(config.audit);
-        let record_sessions = levels.iter().any(|it| it.get_flag(args::RECORD_SESSIONS));
-        let record_sessions = match record_sessions {
-            true => Some(true),
-            false => from.switch("TOOL_SDK_RECORD_SESSIONS")?.or(config.record_sessions),
-        };
+        let record_sessions =
+            from.switch_or_variable(args::RECORD_SESSIONS, "TOOL_SDK_RECORD_SESSIONS")?;
+        let record_sessions = record_sessions.or(config.record_sessions);
         let durability = from.variable("TOOL_SDK_DURABLE")?.or(config.durable);
-        let roots_from_client = match from.has_switch(args::ROOTS_FROM_CLIENT) {
-            true => Some(true),
-            false => from.switch("TOOL_SDK_ROOTS_FROM_CLIENT")?,
-        };
-        let serves_agents = match from.has_switch(args::AGENTS) {
-            true => Some(true),
-            false => from.switch("TOOL_SDK_SERVE_AGENTS")?,
-        };
+        let roots_from_client =
+            from.switch_or_variable(args::ROOTS_FROM_CLIENT, "TOOL_SDK_ROOTS_FROM_CLIENT")?;
+        let serves_agents = from.switch_or_variable(args::AGENTS, "TOOL_SDK_SERVE_AGENTS")?;
         let one_device = from.switch("TOOL_SDK_ONE_DEVICE")?.or(config.one_device);
         let mut settings = Self {
             workspace: workspace
@@ -328,6 +319,15 @@ impl Settings {
             .map(|(place, pattern)| (place, pattern.clone()))
             .collect()
     }
+}
+
+/// Returns whether commands that are known to only read run without a prompt, if that is set.
+fn resolve_safe_commands(
+    configured: Option<bool>,
+    from: SettingSources<'_, '_>,
+) -> Result<Option<bool>> {
+    let switch = from.opposite_switches(args::SAFE_COMMANDS, args::NO_SAFE_COMMANDS)?;
+    Ok(switch.or(from.switch("TOOL_SDK_SAFE_COMMANDS")?).or(configured))
 }
 
 /// Resolves the sandbox policy for commands.

@@ -32,8 +32,17 @@ impl SettingSources<'_, '_> {
         }
     }
 
+    /// Returns true if a switch is set, which only some commands have, or else the value of a boolean
+    /// variable.
+    pub(super) fn switch_or_variable(&self, option: &str, variable: &str) -> Result<Option<bool>> {
+        match self.has_switch(option) {
+            true => Ok(Some(true)),
+            false => self.switch(variable),
+        }
+    }
+
     /// Whether a switch is set, which only some commands have.
-    pub(super) fn has_switch(&self, option: &str) -> bool {
+    fn has_switch(&self, option: &str) -> bool {
         let mut given = self.levels.iter().map(|matches| matches.try_get_one::<bool>(option));
         given.any(|given| matches!(given, Ok(Some(true))))
     }
