@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use tool_sdk::cli::{App, ConversationTask};
-use tool_sdk::{Call, Icon, Plugin, Session, tools};
+use tool_sdk::mcp::Server;
+use tool_sdk::{Call, CancellationToken, Icon, Pipeline, Plugin, Session, tools};
 use tool_std::plugins::EnabledPlugins;
 use tool_std::reactions::{ReactionEngine, ReactionRules};
 use tool_std::research::{deep_research, researcher};
@@ -15,6 +16,50 @@ tool_sdk::link!(tool_std);
 
 /// The name that MCP clients show to people.
 const TITLE: &str = "Standard tools";
+
+/// The subcommands of `plugins`: name, call and description.
+const PLUGIN_COMMANDS: [(&str, &str, &str); 8] = [
+    (
+        "list",
+        "plugin_manager --action=list",
+        "List the plugins: where each comes from, and whether it is enabled",
+    ),
+    (
+        "show",
+        "plugin_manager --action=show --name",
+        "Show what a plugin brings: tools, hooks, rules, skills, agents and MCP servers",
+    ),
+    (
+        "install",
+        "plugin_manager --action=install --source",
+        "Copy a plugin from a folder, a git repository on this computer or an archive; nothing of it is used yet",
+    ),
+    (
+        "enable",
+        "plugin_manager --action=enable --name",
+        "Use a plugin, after showing what it brings; it runs from a copy of its files",
+    ),
+    (
+        "disable",
+        "plugin_manager --action=disable --name",
+        "Stop using a plugin, with its rules and hooks; its files stay",
+    ),
+    (
+        "reload",
+        "plugin_manager --action=reload --name",
+        "Load an enabled plugin anew: its tools, hooks and rules",
+    ),
+    (
+        "update",
+        "plugin_manager --action=update --name",
+        "Copy an installed plugin again from its source, after showing the difference",
+    ),
+    (
+        "uninstall",
+        "plugin_manager --action=uninstall --name",
+        "Remove an installed plugin and its files",
+    ),
+];
 
 fn main() -> ExitCode {
     App::linked_with(tools![desktop, terminal])
@@ -34,48 +79,7 @@ fn main() -> ExitCode {
         .with_tool_commands(
             "plugins",
             "List, show, install, enable, update and remove plugins: packages that bring tools",
-            [
-                (
-                    "list",
-                    "plugin_manager --action=list",
-                    "List the plugins: where each comes from, and whether it is enabled",
-                ),
-                (
-                    "show",
-                    "plugin_manager --action=show --name",
-                    "Show what a plugin brings: tools, hooks, rules, skills, agents and MCP servers",
-                ),
-                (
-                    "install",
-                    "plugin_manager --action=install --source",
-                    "Copy a plugin from a folder, a git repository on this computer or an archive; nothing of it is used yet",
-                ),
-                (
-                    "enable",
-                    "plugin_manager --action=enable --name",
-                    "Use a plugin, after showing what it brings; it runs from a copy of its files",
-                ),
-                (
-                    "disable",
-                    "plugin_manager --action=disable --name",
-                    "Stop using a plugin, with its rules and hooks; its files stay",
-                ),
-                (
-                    "reload",
-                    "plugin_manager --action=reload --name",
-                    "Load an enabled plugin anew: its tools, hooks and rules",
-                ),
-                (
-                    "update",
-                    "plugin_manager --action=update --name",
-                    "Copy an installed plugin again from its source, after showing the difference",
-                ),
-                (
-                    "uninstall",
-                    "plugin_manager --action=uninstall --name",
-                    "Remove an installed plugin and its files",
-                ),
-            ],
+            PLUGIN_COMMANDS,
         )
         .with_plugin_source(|folders, roots| {
             let EnabledPlugins { plugins, problems, .. } = EnabledPlugins::find(folders, roots);
@@ -87,28 +91,8 @@ fn main() -> ExitCode {
             "List and check the rules that react to events",
             [("list", "reaction_list"), ("check", "reaction_check")],
         )
-        .with_conversation_task(|pipeline, session, ending| {
-            let rules = ReactionRules::find(session);
-            let warnings = rules.warnings();
-            if rules.is_empty() && warnings.is_empty() {
-                return None;
-            }
-            let engine = ReactionEngine::start(pipeline, session, &rules);
-            let progress = engine.progress();
-            let task = ConversationTask::new(engine.run(ending.clone())).with_warnings(warnings);
-            Some(task.with_settling(move || {
-                let progress = progress.clone();
-                async move { progress.wait_until_processed().await }
-            }))
-        })
-        .with_stdio_server(|server, pipeline, session| {
-            let pipeline = pipeline.clone();
-            let skills = SkillProvider::new(session.clone(), move |session, tool, arguments| {
-                let pipeline = pipeline.clone();
-                async move { pipeline.call(&session, Call::new(tool, arguments)).await.result }
-            });
-            server.with_prompts(skills.clone()).with_resources(skills)
-        })
+        .with_conversation_task(start_reactions)
+        .with_stdio_server(add_skills)
         .with_agent(researcher())
         .with_subagent_tools(tools![deep_research])
         .with_session(add_screens)
@@ -128,6 +112,36 @@ fn main() -> ExitCode {
             false => tools,
         })
         .main()
+}
+
+/// Starts the rules that react to the events of a conversation, if there are any.
+fn start_reactions(
+    pipeline: &Pipeline,
+    session: &Session,
+    ending: &CancellationToken,
+) -> Option<ConversationTask> {
+    let rules = ReactionRules::find(session);
+    let warnings = rules.warnings();
+    if rules.is_empty() && warnings.is_empty() {
+        return None;
+    }
+    let engine = ReactionEngine::start(pipeline, session, &rules);
+    let progress = engine.progress();
+    let task = ConversationTask::new(engine.run(ending.clone())).with_warnings(warnings);
+    Some(task.with_settling(move || {
+        let progress = progress.clone();
+        async move { progress.wait_until_processed().await }
+    }))
+}
+
+/// Offers the skills of the session as prompts and resources of MCP.
+fn add_skills(server: Server, pipeline: &Pipeline, session: &Session) -> Server {
+    let pipeline = pipeline.clone();
+    let skills = SkillProvider::new(session.clone(), move |session, tool, arguments| {
+        let pipeline = pipeline.clone();
+        async move { pipeline.call(&session, Call::new(tool, arguments)).await.result }
+    });
+    server.with_prompts(skills.clone()).with_resources(skills)
 }
 
 /// Adds the programs that run the terminal and the desktop which the user watches.
