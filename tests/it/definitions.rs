@@ -202,7 +202,7 @@ fn every_standard_tool_has_the_class_that_its_effect_has() {
     }
 }
 
-// F3: what is no object is refused when the tools are put together, and a schema that is
+// F3: what is not an object is refused when the tools are put together, and a schema that is
 // none with the place of what is wrong.
 #[test]
 fn arguments_that_are_no_object_are_refused() {

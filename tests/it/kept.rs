@@ -97,7 +97,7 @@ async fn what_cannot_be_stored_holds_for_the_session_and_says_so() {
     assert!(call(&pipeline, &Session::new("other"), "remove", "a").await.result.is_err());
 }
 
-// AP1: what the tools of a session may write is no store of approvals.
+// AP1: what the tools of a session may write is not a store of approvals.
 #[tokio::test]
 async fn a_store_in_a_folder_that_was_lent_is_not_believed() {
     let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -211,7 +211,7 @@ fn standard_tools_know_nothing_of_their_callers() {
     for path in sources(&root().join("tool-std/src")).iter().filter(|path| !is_test(path)) {
         let code = code(path);
         let world = if path.ends_with("host_files.rs") { &[] } else { NOT_THE_WORLD };
-        // The engine is no tool: it reads the events of a pipeline, and calls tools.
+        // The engine is not a tool: it reads the events of a pipeline, and calls tools.
         let callers = if path.ends_with("reactions/engine.rs") { &[] } else { NOT_FOR_TOOLS };
         for &word in callers.iter().chain(world) {
             let starts_a_word = |at: usize| !code[..at].ends_with(is_word);

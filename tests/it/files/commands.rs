@@ -106,7 +106,7 @@ print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "updated
         for name in ["path", "file_path"] {
             let guarded = Guarded::new("Write", script);
             guarded.call("write_file", json!({ name: "a", "content": "a" })).await.result.unwrap();
-            // The content is no path, although it looks like the one that was sent.
+            // The content is not a path, although it looks like the one that was sent.
             assert_eq!(guarded.file("a.txt").as_deref(), Some("a"));
             assert_eq!(guarded.file("a"), None);
         }

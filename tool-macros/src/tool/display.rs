@@ -169,7 +169,7 @@ pub(super) fn lower_display(
     }
 }
 
-/// Whether `expr` has the name of a constant, which is no pattern that can be read here.
+/// Whether `expr` has the name of a constant, which is not a pattern that can be read here.
 fn is_constant(expr: &Expr) -> bool {
     attr::as_ident(expr).is_some_and(|name| !name.to_string().contains(char::is_lowercase))
 }

@@ -344,7 +344,7 @@ async fn a_message_without_its_end_is_a_failure() {
     assert_eq!((message.text().as_str(), message.stop), ("Hi", StopReason::EndTurn));
 }
 
-// Servers that do not know streams answer with the whole message; what is no message is told.
+// Servers that do not know streams answer with the whole message; a response that is not a message is an error.
 #[tokio::test]
 async fn a_response_that_is_not_streamed_is_read_whole() {
     let headers: &[_] = &[("content-type", "application/json")];

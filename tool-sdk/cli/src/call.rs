@@ -257,7 +257,7 @@ mod tests {
             })
         );
         assert_eq!((ran.err.as_str(), ran.out.lines().count()), ("", 1));
-        // What a result does not have is no key.
+        // A key is written only for what the result has.
         let plain = parse(&run(&["call", "echo", "--text", "x", "--json"]));
         let keys: Vec<&String> = plain.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["ok", "tool", "call", "output"]);

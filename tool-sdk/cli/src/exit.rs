@@ -101,7 +101,7 @@ impl CommandError {
 }
 
 impl CommandError {
-    /// Returns why the command failed, for callers that are no command line.
+    /// Returns why the command failed, for callers that are not a command line.
     #[cfg(feature = "agent")]
     pub(super) fn into_cause(self) -> ToolError {
         match self.into_tool_error() {

@@ -130,7 +130,7 @@ pub(super) fn build_command() -> Command {
     let set = Command::new("set")
         .about("Set a variable of the project; its value is typed, or read from standard input")
         .arg(name())
-        .arg(args::switch_arg(PLAIN, "The value is no secret: models may read it"));
+        .arg(args::switch_arg(PLAIN, "The value is not a secret: models may read it"));
     let list = Command::new("list")
         .about("List the names of the project's variables, without their values")
         .arg(args::json_flag("Print a JSON array"));

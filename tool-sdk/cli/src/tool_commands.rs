@@ -87,7 +87,7 @@ impl ToolCommands {
     }
 
     /// Rewrites `NAME SUBCOMMAND …`, which starts at the word `at`, to `call TOOL …`. A word behind it
-    /// that is no option is the main parameter of the tool. Help of a subcommand with a text of its own
+    /// that is not an option is the main parameter of the tool. Help of a subcommand with a text of its own
     /// is that of its clap command.
     pub(super) fn rewrite_words(
         &self,

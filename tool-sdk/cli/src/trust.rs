@@ -107,7 +107,7 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
 
 fn add(trusted: &TrustedFolders, folder: &Path, settings: &Settings, io: &mut Io<'_>) -> Result {
     if !folder.is_dir() {
-        let message = format!("`{}` is no folder", folder.display());
+        let message = format!("`{}` is not a folder", folder.display());
         return Err(CommandError::new(exit::USAGE, ToolError::not_found(message)));
     }
     if trusted.is_trusted(folder).map_err(file_error)? {

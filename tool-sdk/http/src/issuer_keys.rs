@@ -107,7 +107,7 @@ impl IssuerKeyCache {
                 (state.keys, state.fetched_at) = (Some(Arc::new(keys)), Some(Instant::now()));
             }
             Err(error) => {
-                tracing::warn!(issuer = self.issuer, %error, "the keys of the token issuer are no key set");
+                tracing::warn!(issuer = self.issuer, %error, "the token issuer did not send a JSON Web Key Set");
             }
         }
     }

@@ -44,7 +44,7 @@ impl fmt::Debug for TokenDigest {
     }
 }
 
-/// A text that is no token.
+/// A text that is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token has at least {} visible ASCII characters and no spaces", Token::MIN_LENGTH)]
 #[non_exhaustive]

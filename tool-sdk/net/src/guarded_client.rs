@@ -104,7 +104,7 @@ pub trait RedirectJudge: Sync {
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a page is there, or somewhere else")]
 pub enum FetchOutcome {
-    /// A response that is no redirect, of any status.
+    /// A response that is not a redirect, of any status.
     Response(WebResponse),
     /// A redirect that was not followed.
     Redirect {

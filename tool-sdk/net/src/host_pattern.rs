@@ -72,14 +72,14 @@ impl FromStr for HostPattern {
             None => (host, false),
         };
         if host.contains('*') {
-            return Err(invalid("`*` stands only at the start, before a dot"));
+            return Err(invalid("`*` must be at the start, before a dot"));
         }
         let host = host.strip_suffix('.').unwrap_or(host);
         match Host::parse(host) {
             Ok(Host::Domain(domain)) => Ok(Self { host: domain, is_wildcard, port }),
             Ok(_) if is_wildcard => Err(invalid("nothing is below an address")),
             Ok(address) => Ok(Self { host: address.to_string(), is_wildcard, port }),
-            Err(_) => Err(invalid("it is not a host; an IPv6 address stands in brackets")),
+            Err(_) => Err(invalid("it is not a host; write an IPv6 address in brackets")),
         }
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// A text that is no pattern of hosts.
+/// A text that is not a pattern of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidHostPattern(String);
 

@@ -151,7 +151,9 @@ impl FromStr for SearchProviderSetting {
         };
         let Some(name) = PROVIDERS.into_iter().find(|known| *known == name) else {
             let (name, known) = (name.escape_debug(), PROVIDERS.join(", "));
-            return invalid(format!("`{name}` is no provider of web search; they are {known}"));
+            return invalid(format!(
+                "`{name}` is not a provider of web search; expected one of {known}"
+            ));
         };
         let Some(url) = url else {
             if name == SELF_HOSTED {
@@ -184,7 +186,7 @@ impl fmt::Display for SearchProviderSetting {
     }
 }
 
-/// A text that is no provider of web search.
+/// A text that is not a provider of web search.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSearchProvider(String);

@@ -155,7 +155,7 @@ impl UrlPolicy {
         }
         if has_credentials(&url) {
             let problem = "the URL contains a user name or a password";
-            return Err(RefusedUrl::new(problem, "leave out what stands before `@`"));
+            return Err(RefusedUrl::new(problem, "remove the part before `@`"));
         }
         if let Some(host) = url.host_str().and_then(|host| host.strip_suffix('.')) {
             let host = host.to_owned();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::{BackgroundCommand, BackgroundProcesses, run};
 
-    /// Two folders, the second of which is no place for the child.
+    /// Two folders; the child cannot start in the second.
     fn two_folders() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let top = tempfile::tempdir().unwrap();
         let real = top.path().canonicalize().unwrap();

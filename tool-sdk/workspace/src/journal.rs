@@ -389,7 +389,7 @@ fn read_content(dir: &Dir, name: &str) -> io::Result<Option<FileContent>> {
         return Ok(Some(FileContent { bytes: target, is_link: true }));
     }
     if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
-        return Err(io::Error::other("is no file of usual size"));
+        return Err(io::Error::other("it is not a regular file, or it is too large"));
     }
     let mut bytes = Vec::new();
     open_entry(dir, name.as_ref())?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;

@@ -1,6 +1,6 @@
 //! Finds the names in quoted types of Python, such as `"Frame"` in `parent: Optional["Frame"]`.
 //!
-//! **Invariant:** text that is no type, such as the words of `Annotated[int, "in metres"]`, has no names.
+//! **Invariant:** text that is not a type, such as the words of `Annotated[int, "in metres"]`, has no names.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ fn is_literal(node: Node<'_>, text: &str) -> bool {
             .is_some_and(|name| name.rsplit('.').next() == Some("Literal"))
 }
 
-/// Returns the names in the text of a type; none if it is no type.
+/// Returns the names in the text of a type; none if it is not a type.
 fn names_in_type(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let is_type =

@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    // SH9: what changes the language is no bash that is understood.
+    // SH9: what changes the language of the shell is not understood.
     #[test]
     fn accepts_bash_options_that_do_not_change_parsing() {
         for (words, expected) in [

@@ -140,7 +140,9 @@ impl GithubApi {
     /// Returns the URL of an endpoint, each part of whose path is one segment.
     fn endpoint(&self, path: &[&str]) -> Result<Url, ToolError> {
         if let Some(wrong) = path.iter().find(|part| matches!(**part, "" | "." | "..")) {
-            return Err(ToolError::invalid_args(format_args!("`{wrong}` is no part of a path")));
+            return Err(ToolError::invalid_args(format_args!(
+                "`{wrong}` is not a valid part of a path"
+            )));
         }
         let mut url = self.base.clone();
         let is_right = match url.path_segments_mut() {

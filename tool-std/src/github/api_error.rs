@@ -1,4 +1,4 @@
-//! Answers of the API that are no success, for the model.
+//! Failed responses of the API, as errors for the model.
 
 use std::time::{Duration, SystemTime};
 

@@ -54,7 +54,7 @@ pub async fn github_read_file(
     let is_binary = |text: &str| text.contains('\0');
     let text = std::str::from_utf8(response.body()).ok().filter(|text| !is_binary(text));
     let text = text.ok_or_else(|| {
-        ToolError::failed(format_args!("`{path}` is no text file"))
+        ToolError::failed(format_args!("`{path}` is not a text file"))
             .hint("read a text file, or download this one with a command")
     })?;
     file_output(repo, path, text, offset as usize, limit as usize)

@@ -139,7 +139,7 @@ impl<'a> ServerRequest<'a> {
             (Some(command), None) => self.launch_config(command, cx)?,
             (None, Some(url)) => match self.sandbox.first_argument() {
                 Some(name) => {
-                    let words = format_args!("`{name}` does nothing beside `url`");
+                    let words = format_args!("`{name}` has no effect with `url`");
                     return Err(ToolError::invalid_args(words));
                 }
                 None => HttpEndpoint::new(url).map_err(invalid_args)?.into(),

@@ -38,7 +38,7 @@ impl SandboxRequest<'_> {
                 }
                 (None, None) => Ok(host.clone()),
                 (None, Some(name)) => Err(ToolError::invalid_args(format_args!(
-                    "`{name}` does nothing without `sandbox`"
+                    "`{name}` has no effect without `sandbox`"
                 ))),
             };
         }
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn rejects_a_wider_sandbox() {
         for (set, wished, words) in [
-            ("off", "read_only", "`sandbox_level` does nothing without `sandbox`"),
-            ("off", "net", "`sandbox_network` does nothing without `sandbox`"),
+            ("off", "read_only", "`sandbox_level` has no effect without `sandbox`"),
+            ("off", "net", "`sandbox_network` has no effect without `sandbox`"),
             ("required workspace_write", "best_effort", "`sandbox` would be wider"),
             ("best_effort workspace_write", "off", "`sandbox` would be wider"),
             ("required workspace_write", "off", "`sandbox` would be wider"),

@@ -67,7 +67,7 @@ async fn a_note_is_json_with_id_and_summary() {
     }
 }
 
-// F152: ids are no paths.
+// F152: ids are not paths.
 #[tokio::test]
 async fn a_path_is_refused_as_an_id() {
     let harness = harness();

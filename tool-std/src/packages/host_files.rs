@@ -13,7 +13,7 @@ pub(crate) fn list_folder(path: &Path) -> io::Result<Vec<DirEntry>> {
     fs::read_dir(path)?.collect()
 }
 
-/// Opens a regular file that is no link.
+/// Opens a regular file that is not a link.
 pub(crate) fn open_regular_file(path: &Path) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(not_regular());
@@ -46,5 +46,5 @@ pub(crate) fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
 }
 
 fn not_regular() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }

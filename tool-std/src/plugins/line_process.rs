@@ -4,7 +4,7 @@
 //! → {"id": 1, "tool": "word_count", "arguments": {"text": "to be"}}
 //! ← {"id": 1, "result": 2}
 //! → {"id": 2, "tool": "word_count", "arguments": {"text": 3}}
-//! ← {"id": 2, "error": "`text` is no text", "hint": "pass a string"}
+//! ← {"id": 2, "error": "`text` is not a string", "hint": "pass a string"}
 //! ```
 //!
 //! A process starts with the first call, answers one call at a time, and is ended when a call is
@@ -215,7 +215,7 @@ impl RunningProcess {
         let value: Value = serde_json::from_slice(&line)
             .map_err(|error| invalid(format!("its answer is not JSON: {error}")))?;
         let response: LineResponse = LineResponse::deserialize(&value)
-            .map_err(|error| invalid(format!("its answer is no response: {error}")))?;
+            .map_err(|error| invalid(format!("its answer is not a valid response: {error}")))?;
         if response.id != self.last_id {
             return Err(invalid(format!("it answered request {}", response.id)));
         }

@@ -14,7 +14,7 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 pub(super) fn read_text_file(path: &Path) -> io::Result<String> {
     // A pipe without a writer would block.
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut text = String::new();
     let length = File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;

@@ -290,7 +290,11 @@ fn compile_action(mut written: toml::Table) -> Result<RuleAction, String> {
     };
     let found = ACTIONS.iter().find(|(tool, _)| *tool == name);
     let (tool, typed) = found.ok_or_else(|| {
-        format!("`{}` is no tool of rules; the tools are {}", name.escape_debug(), known())
+        format!(
+            "`{}` is not a tool that rules can call; expected one of {}",
+            name.escape_debug(),
+            known()
+        )
     })?;
     let arguments = match serde_json::to_value(&written) {
         Ok(Value::Object(arguments)) => arguments,

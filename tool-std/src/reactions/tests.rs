@@ -190,7 +190,7 @@ async fn events_of_rules_make_bounded_chains() {
         actions = [{ tool = "emit_event", kind = "step" }]
         "#,
     );
-    // `work` emits an event of its own, which is no event of a rule.
+    // `work` emits an event of its own, which is not an event of a rule.
     deep.work(1, false).await;
     deep.progress.wait_until_processed().await;
     assert_eq!(deep.counters("again").events, 9 + 8);
@@ -300,7 +300,7 @@ actions = [{ tool = "log" }]
         (6, "`max_per_minute` is 0"),
         (11, "`on` names no kind"),
         (12, "there is no variable `evnt`"),
-        (14, "`shell` is no tool of rules"),
+        (14, "`shell` is not a tool that rules can call"),
         (15, "massage"),
         (16, "`log`: `message`: `${` has no `}`"),
         (17, "the arguments must be fixed"),

@@ -90,7 +90,7 @@ fn find_citations(answer: &str) -> Vec<usize> {
     let mut numbers = Vec::new();
     for bracket in answer.split('[').skip(1) {
         let Some((inside, behind)) = bracket.split_once(']') else { continue };
-        // A link of Markdown is no citation.
+        // A link of Markdown is not a citation.
         if behind.starts_with('(') {
             continue;
         }

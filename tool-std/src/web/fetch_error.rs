@@ -27,7 +27,7 @@ pub(crate) fn to_tool_error(error: FetchError) -> ToolError {
     told.source(error)
 }
 
-/// Returns the error for a response that is no success.
+/// Returns the error for a response that is not a success.
 pub(crate) fn status_error(status: u16, url: &str) -> ToolError {
     let message = format!("`{url}` answers with HTTP {status}");
     match status {

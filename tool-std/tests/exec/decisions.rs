@@ -226,7 +226,7 @@ async fn other_shells_login_and_variables_need_approval() {
     }
 }
 
-// SH10, CH2: a variable beside the command is no place to hide one.
+// SH10, CH2: a variable beside the command is not a place to hide one.
 #[tokio::test]
 async fn commands_in_variables_are_found() {
     let host = Host::new(Mode::Auto, NO_RM);

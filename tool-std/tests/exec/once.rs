@@ -157,7 +157,7 @@ async fn a_justification_decides_nothing() {
     }
 }
 
-// CH8: what was written, never captured, is no text or is shown: each byte counts once.
+// CH8: what was written, never captured, not text, or shown: each byte counts once.
 #[tokio::test]
 async fn counts_are_those_of_what_was_written() {
     const WRITTEN: usize = 3_000_000;
@@ -203,7 +203,7 @@ async fn counts_are_those_of_what_was_written() {
         let said = format!("{dropped_bytes} bytes were never captured");
         assert!(notice[0].contains(&said), "{what}: {notice:?}");
         if truncated.unprintable_bytes > 0 {
-            let said = format!(" and {} bytes are no text", truncated.unprintable_bytes);
+            let said = format!(" and {} bytes are not text", truncated.unprintable_bytes);
             assert!(notice[0].contains(&said), "{what}: {notice:?}");
         }
     }
@@ -256,7 +256,7 @@ async fn host_environment_is_not_inherited() {
     assert!(names.is_empty(), "{names:?}");
 }
 
-// CH2, SH4: what may be written as files is no repository with programs in its settings.
+// CH2, SH4: what may be written as files is not a repository with programs in its settings.
 #[tokio::test]
 async fn no_folder_becomes_a_repository_by_what_lies_in_it() {
     let host = Host::new(Mode::Plan, &[]);

@@ -163,7 +163,7 @@ async fn a_line_that_outlives_an_interrupt_is_judged_as_one() {
         let bash =
             BackgroundCommand::new("env", words).terminal(true).current_dir(host.folder.path());
         let bash = host.session.extension::<BackgroundProcesses>().spawn(&bash).unwrap();
-        // The echo of what is typed is no answer; that of a part says that bash has read it.
+        // The echo of what is typed is not an answer; that of a part says that bash has read it.
         for (chars, answer) in
             [(format!("{start}; echo rea''dy\n"), "ready"), ("tou".into(), "tou")]
         {

@@ -83,7 +83,7 @@ fn a_modern_client_is_asked_by_its_first_call() {
         assert!(answer["result"].to_string().contains("a note of the client"), "{answer}");
     }
 
-    // An answer that is no list counts, so that the client is not asked in a loop.
+    // An answer that is not a list counts, so that the client is not asked in a loop.
     let mut peer = Peer::silent(program(&["serve", "mcp", "--roots-from-client"]));
     let answer = peer.ask(&read(1, Some(json!({ key: { "action": "cancel" } }))));
     assert_eq!(answer["result"]["isError"], true, "{answer}");
@@ -117,5 +117,5 @@ fn the_option_is_an_error_over_http() {
     let refused = { refused }.output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("does nothing over HTTP"), "{said}");
+    assert!(said.contains("has no effect over HTTP"), "{said}");
 }

@@ -11,7 +11,7 @@ fn forms() -> Value {
     json!({ "elicitation": {} })
 }
 
-/// Reads the next message that is no log message.
+/// Reads the next message that is not a log message.
 fn hear(peer: &mut Peer) -> Value {
     loop {
         let message = peer.hear();

@@ -78,7 +78,7 @@ fn every_example_is_a_command_that_works() {
         let codes: &[i32] = match name {
             // Sessions end with the program that started them; the next program does not know them.
             "kill_session" | "write_stdin" => &[1],
-            // The folder is no repository.
+            // The folder is not a repository.
             "exec_command" => &[0, 1],
             // The server of the example may not be installed.
             "register_mcp_server" => &[0, 1],

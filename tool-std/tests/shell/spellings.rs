@@ -54,7 +54,7 @@ fn no_spelling_passes() {
         ("bind -x '\"a\": rm x'", "?*", Ask, Deny),
         ("mapfile -C 'rm x' -c 1 a", "?*", Ask, Ask),
         ("fc -s ls=rm", "?*", Ask, Ask),
-        // To bash this is no name of a variable.
+        // To bash this is not a name of a variable.
         ("getopts a 'b[$(rm x)]'", "*", Allow, Allow),
         ("echo 'rm x' | sh", "?*", Ask, Deny),
         ("printf 'rm x' | python3", "*", Allow, Deny),

@@ -7,8 +7,8 @@
 //! catalog      all agents of a project, the user and the program
 //! ```
 //!
-//! **Invariant:** an agent of a project never may more than the user, the program and the agent of the
-//! same name that it replaces.
+//! **Invariant:** an agent of a project may never do more than the user, the program and the agent of
+//! the same name that it replaces.
 
 mod built_in;
 mod catalog;

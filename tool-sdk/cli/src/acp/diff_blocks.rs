@@ -1,6 +1,6 @@
 //! Diffs of the protocol, from the unified diffs in previews and results of tools.
 //!
-//! **Invariant:** a diff that is not understood in full is no diff here, but text.
+//! **Invariant:** a diff that is not understood in full is sent as text and not as a diff.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Standard input and output as lines, one message each.
 //!
-//! **Invariant:** a line takes a bounded amount of memory, and bytes that are no text are a message
+//! **Invariant:** a line takes a bounded amount of memory, and bytes that are not text are a message
 //! that cannot be parsed.
 
 use std::io;

@@ -506,7 +506,7 @@ fn check_folder(folder: &Path) -> Result<(), Error> {
         return Err(params_error(&format!("`cwd` is `{shown}`, but must be an absolute path")));
     }
     if !folder.is_dir() {
-        return Err(params_error(&format!("`cwd` is `{shown}`, which is no folder that exists")));
+        return Err(params_error(&format!("`cwd` is `{shown}`, which is not an existing folder")));
     }
     Ok(())
 }

@@ -183,7 +183,7 @@ impl ParamFlag<'_> {
         ))
     }
 
-    /// Joins the JSON texts of the values to one argument; `None` if there are none and it is no list.
+    /// Joins the JSON texts of the values to one argument; `None` if there are none and it is not a list.
     pub(super) fn join_values(&self, values: &[String]) -> Option<String> {
         match values {
             values if self.is_list() => Some(format!("[{}]", values.join(","))),

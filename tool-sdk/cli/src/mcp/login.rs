@@ -95,7 +95,9 @@ pub(super) fn log_out(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>
     let outcome = servers.run_blocking(servers.manager().log_out(name))?;
     let words = match outcome {
         Ok(LogoutOutcome::NotLoggedIn) => "was not logged in",
-        Ok(LogoutOutcome::Deleted) => "is logged out; its token was deleted, and ends by itself",
+        Ok(LogoutOutcome::Deleted) => {
+            "is logged out; its token was deleted here, and stays valid until it expires"
+        }
         Ok(_) => "is logged out; its token was revoked",
         Err(error @ (AuthorizationError::Request { .. } | AuthorizationError::Refused(_))) => {
             return Err(failed_login(&error).hint("the token was deleted here nevertheless"));

@@ -207,7 +207,7 @@ impl ConfiguredServers {
         }
     }
 
-    /// Runs work for a server that is no request to it.
+    /// Runs work for a server other than a request to it.
     fn run_blocking<T>(&self, work: impl Future<Output = T>) -> Result<T> {
         Ok(self.loaded_runtime()?.block_on(work))
     }

@@ -338,11 +338,11 @@ fn a_server_with_invalid_sandbox_options_is_not_added() {
             &start,
             "possible values: read_only, workspace_write, full",
         ),
-        (&["--sandbox-level", "read_only"], &start, "does nothing without `sandbox`"),
-        (&["--sandbox-network"], &start, "does nothing without `sandbox`"),
+        (&["--sandbox-level", "read_only"], &start, "has no effect without `sandbox`"),
+        (&["--sandbox-network"], &start, "has no effect without `sandbox`"),
         (&["--sandbox=required", "--sandbox-network=no"], &start, "--sandbox-network"),
-        (&["--sandbox", "required"], &url, "`sandbox` does nothing beside `url`"),
-        (&["--sandbox-network"], &url, "`sandbox_network` does nothing beside `url`"),
+        (&["--sandbox", "required"], &url, "`sandbox` has no effect with `url`"),
+        (&["--sandbox-network"], &url, "`sandbox_network` has no effect with `url`"),
     ] {
         let ran = shelf.run(&[&["--yes", "mcp", "add", "x"], options, how].concat());
         assert_eq!(ran.code, 2, "{options:?}: {}", ran.err);

@@ -29,7 +29,7 @@ impl LedgerFile {
         private_file::acquire_lock(&self.path.with_extension("lock"), LOCK_TIMEOUT)
     }
 
-    /// Adds the entries that were appended since the last call. A line that is no entry is counted
+    /// Adds the entries that were appended since the last call. A line that is not an entry is counted
     /// and skipped, with a warning to the host's log.
     pub(super) fn read_new(
         &mut self,

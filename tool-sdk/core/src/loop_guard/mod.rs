@@ -2,7 +2,7 @@
 //!
 //! The pipeline calls [`LoopGuard::record_call`] before every call, after the before-hooks and
 //! before the decision. It records the result of the call in the [`CallHistory`] of the session. A
-//! repeat counts only while the result stays the same, so a poll whose result changes is no loop. A
+//! repeat counts only while the result stays the same, so a poll whose result changes is not a loop. A
 //! call that still runs, or waits for an approval, has no result to repeat, and only counts towards
 //! the hard stop. A call of a batch that waited for earlier calls is [checked
 //! again](LoopGuard::recheck_call) when these have ended.
@@ -32,7 +32,7 @@ const MAX_CALLS: usize = 64;
 ///
 /// The third call in a row with the same tool, the same arguments and the same result so far is a
 /// loop, and so is the third round of a cycle of up to four calls. The user may approve it, which
-/// restarts the count. Concurrent calls are no loop, because a running call has no result yet. The
+/// restarts the count. Concurrent calls are not a loop, because a running call has no result yet. The
 /// tenth identical call is refused even when earlier ones were approved and other calls lie
 /// between, and so is the tenth call or round in a row, including calls that still run.
 ///
@@ -41,7 +41,7 @@ const MAX_CALLS: usize = 64;
 /// * Only calls within the last ten minutes count, and at most the last 64.
 /// * For the refusal, only calls after the last progress count. Progress is a different call that
 ///   succeeded with a result that no remembered call had.
-/// * Calls of a session [without a conversation](crate::Session::with_stateless_calls) are no loop;
+/// * Calls of a session [without a conversation](crate::Session::with_stateless_calls) are not a loop;
 ///   the 61st identical call within a minute is refused.
 ///
 /// Cheap to clone; the history belongs to the session.

@@ -303,7 +303,7 @@ fn calls_before_the_window_are_forgotten() {
     assert_eq!(guard.record_call(&history, "wait", "{}", late).1, Stopped { times: 2 });
 }
 
-// F34: requests without a conversation are no loop up to 60 a minute.
+// F34: requests without a conversation are not a loop up to 60 a minute.
 #[test]
 fn stateless_calls_are_only_limited_by_the_minute() {
     let guard = LoopGuard::default();

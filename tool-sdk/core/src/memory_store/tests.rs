@@ -59,7 +59,7 @@ async fn an_error_of_the_store_says_what_to_do() {
     assert!(error.message().contains("scope `user`"), "{}", error.message());
 }
 
-// F152: ids are no paths.
+// F152: ids are not paths.
 #[test]
 fn a_path_is_no_id() {
     for id in ["", "../secret", "a/b", "a.b", "C:x", "é", "a\0", &"x".repeat(65)] {

@@ -12,7 +12,7 @@ pub(crate) trait ArgumentLookup {
     /// Returns the value of the argument `name`; `None` when the call has no such argument.
     fn value(&self, name: &str) -> Option<Value>;
 
-    /// Returns the paths among the values, including those that are no resources of the call.
+    /// Returns the paths among the values, including those that are not resources of the call.
     fn paths(&self) -> &[Resource] {
         &[]
     }

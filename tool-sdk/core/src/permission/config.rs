@@ -50,7 +50,7 @@ impl RulesConfig {
     ///
     /// # Errors
     ///
-    /// Fails when one of them is no valid rule; then none of them applies.
+    /// Fails when one of them is not a valid rule; then none of them applies.
     pub fn into_rules(self, scope: RuleScope, origin: &str) -> Result<Vec<Rule>, InvalidRule> {
         let lists =
             [(Action::Allow, self.allow), (Action::Ask, self.ask), (Action::Deny, self.deny)];

@@ -137,7 +137,7 @@ impl FromStr for Mode {
     }
 }
 
-/// A text that is no mode.
+/// A text that is not a mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a mode: auto, strict, plan, explore and bypass are")]
 pub struct InvalidMode(String);

@@ -268,7 +268,7 @@ impl FromStr for Rule {
     }
 }
 
-/// A text that is no rule.
+/// A text that is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidRule(String);

@@ -161,7 +161,7 @@ impl Invocation<'_> {
         let CallRewrite { patch, hook: by, hook_names: changers, policy_override } = rewrite;
         let mut arguments: Map<String, Value> =
             serde_json::from_str(self.arguments()).map_err(|error| {
-                let message = format!("the hook `{by}` changed arguments that are no object");
+                let message = format!("the hook `{by}` changed arguments that are not an object");
                 ToolError::denied(message).source(error)
             })?;
         arguments.extend(patch);

@@ -58,7 +58,7 @@ use crate::toolset::ToolsetView;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a program that writes all formats wants to know")]
 pub enum Dialect {
-    /// `encode_tools/list` of the Model Context Protocol.
+    /// `tools/list` of the Model Context Protocol.
     Mcp,
     /// OpenAI functions, for chat completions.
     OpenAi,

@@ -199,7 +199,7 @@ fn check_display(definition: &Definition, found: &mut Vec<String>) {
     let shown = display.show.iter().filter(|name| display.primary.as_ref() != Some(*name));
     for name in display.primary.iter().chain(shown) {
         if definition.parameters.property(name).is_none() {
-            found.push(format!("`display` names `{name}`, which is no parameter"));
+            found.push(format!("`display` names `{name}`, which is not a parameter"));
         }
     }
 }

@@ -37,7 +37,7 @@ pub trait Param: Send + 'static {
     const STRUCT: &'static StructType;
 }
 
-// `DeserializeOwned` and `JsonSchema` are no supertraits, because each would be an error of its
+// `DeserializeOwned` and `JsonSchema` are not supertraits, because each would be an error of its
 // own if both derives are missing.
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {

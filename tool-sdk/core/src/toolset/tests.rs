@@ -584,7 +584,7 @@ fn a_view_is_a_consistent_snapshot() {
     assert_eq!(visible_names(&desk), ["paper", "pen"]);
 }
 
-// A rule about an existing tool of another audience is no mistake; a misspelt name most likely is.
+// A rule about an existing tool of another audience is not a mistake; a misspelt name most likely is.
 #[test]
 fn reports_rules_that_match_no_tool() {
     let toolset = sample_toolset(&["pen", "ink"]).only(["pen"]);

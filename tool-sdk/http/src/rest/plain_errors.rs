@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::problem::ProblemDetails;
 
-/// A longer text is no refusal of a layer.
+/// A longer body does not come from a layer.
 const MAX_TEXT_BYTES: usize = 4096;
 /// The Model Context Protocol has errors of its own.
 const MCP_PATH: &str = "/mcp";

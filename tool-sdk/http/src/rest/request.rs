@@ -77,7 +77,7 @@ async fn read_body(body: Body) -> Result<String, ProblemDetails> {
         .map_err(|_| ProblemDetails::bad_request("the body is not UTF-8"))
 }
 
-/// The body of a request that is no call: a JSON object without unknown members.
+/// The body of a request that is not a call: a JSON object without unknown members.
 #[derive(Debug)]
 pub(super) struct JsonBody<T>(pub(super) T);
 

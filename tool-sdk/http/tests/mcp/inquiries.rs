@@ -129,7 +129,7 @@ async fn a_modern_peer_answers_with_its_next_request() {
             "name": "greet", "arguments": {}, "requestState": state, "inputResponses": answers,
         })
     };
-    // What is no answer is asked for once more.
+    // What is not an answer is asked for once more.
     let nonsense = go_on(&first["requestState"], json!({ "name": 5 }));
     let again = peer.request("tools/call", nonsense).await["result"].take();
     assert_eq!(again["inputRequests"], first["inputRequests"]);

@@ -115,7 +115,7 @@ async fn steps_that_were_lost_are_told_in_their_order() {
     assert!(answer.contains("done"), "{answer}");
 }
 
-// An event that nobody knows is no stream without events.
+// An unknown event id is not answered by a stream without events.
 #[tokio::test]
 async fn an_event_that_never_was_is_refused() {
     let (server, gate, _) = gate();

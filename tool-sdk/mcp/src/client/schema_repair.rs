@@ -154,7 +154,7 @@ impl KeywordRepair<'_> {
         }
     }
 
-    /// Repairs a subschema; one that is no schema becomes `true`.
+    /// Repairs a subschema; one that is not a schema becomes `true`.
     fn repair_subschema(&mut self, schema: &mut Value, path: &str) {
         match schema {
             Value::Object(schema) => self.repair_schema(schema, path),

@@ -68,7 +68,7 @@ impl ClientRoots {
         *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = folders;
     }
 
-    /// Takes the answer of a modern client, which counts also when it is no list: the client is not
+    /// Takes the answer of a modern client, which counts also when it is not a list: the client is not
     /// asked in a loop.
     fn accept_answer(&self, answer: Value) {
         match ListRootsResult::deserialize(answer) {

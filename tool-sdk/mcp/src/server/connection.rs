@@ -201,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// Handles a message that is no request.
+    /// Handles a message that is not a request.
     pub(super) fn handle_other(self: &Arc<Self>, message: ClientMessage) {
         match message {
             ClientMessage::Request(_) => {}

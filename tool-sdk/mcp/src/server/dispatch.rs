@@ -243,7 +243,7 @@ impl Connection {
         params: &MessageParams,
         cx: &RequestContext,
     ) -> Result<ServerResult, ErrorData> {
-        // No page has a cursor, but one that is no text is an error.
+        // No page has a cursor, but one that is not a string is an error.
         params.member::<String>("cursor")?;
         let server = &self.server;
         match method {

@@ -187,7 +187,7 @@ fn read_only_folders_can_be_read() {
         .collect();
     assert_eq!(names, ["page"]);
 
-    // A read-only folder is no root: relative paths do not lead there, and hints do not name it.
+    // A read-only folder is not a root: relative paths do not lead there, and hints do not name it.
     assert!(!lending.resolve("page").unwrap().is_read_only());
     assert!(lending.roots().eq(workspace.roots()));
     let error = lending.resolve("/etc/passwd").unwrap_err();

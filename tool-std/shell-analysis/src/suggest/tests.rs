@@ -44,7 +44,7 @@ fn more_words_are_offered_only_as_they_are() {
     check("touch '*'", &["touch *"]);
 }
 
-// F85: an option that takes no value stays in what is offered, and is no name of an action.
+// F85: an option that takes no value stays in what is offered, and is not a name of an action.
 #[test]
 fn an_action_is_named_behind_flags_too() {
     check("cargo --quiet build", &["cargo --quiet build", "cargo --quiet build *"]);

@@ -479,7 +479,7 @@ mod tests {
         ] {
             let analysis = analyze_script(script);
             let mut found = read_operands(&analysis.commands[0]);
-            // What lies below is no word.
+            // What lies below is not a word.
             found.retain(|it| !matches!(it.kind, Kind::Subtree | Kind::UnnamedContent));
             assert_eq!(found.len(), expected.len(), "{script}: {found:?}");
             assert!(expected.iter().all(|it| found.contains(it)), "{script}: {found:?}");

@@ -17,7 +17,7 @@ use crate::read_task::{self, ReadTask};
 use crate::text::line_index::{FileIdentity, LineIndexCache};
 use crate::text::page::{BlockReader, PageEnd, PageError, TextPage, read_page};
 
-/// What the model reads of a page with bytes that are no text.
+/// What the model reads of a page with bytes that are not text.
 const NOT_UTF8: &str = "\n(Not UTF-8 text: some bytes are shown as \u{fffd}, so `edit_file` refuses this \
                         file. Convert it with a command first.)";
 

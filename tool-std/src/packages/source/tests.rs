@@ -144,7 +144,7 @@ fn archives_whose_names_lead_elsewhere_are_refused() {
     }
 }
 
-// SK2, CVE-2025-29787: links and devices are no files, and neither is what lies behind them.
+// SK2, CVE-2025-29787: links and devices are not files, and neither is what lies behind them.
 #[test]
 fn links_and_devices_are_not_read() {
     let package = read(&zip(&[("SKILL.md", 0o644, TEXT), ("link", 0o120_777, b"/etc/passwd")]));

@@ -199,7 +199,7 @@ async fn wait_for_processes(folder: &Path, count: usize) {
         if count_processes(folder) >= count {
             return;
         }
-        // The start of a process is no event that another one could wait for.
+        // The start of a process is not an event that another one could wait for.
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     panic!("{count} processes do not start");

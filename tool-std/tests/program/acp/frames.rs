@@ -1,4 +1,4 @@
-//! Frames that are no valid messages, and programs that lack a model.
+//! Frames that are not valid messages, and programs that lack a model.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};

@@ -17,7 +17,7 @@ pub(super) enum TargetSystem {
 impl TargetSystem {
     /// Reads the format of an executable file.
     ///
-    /// Fails for files that are no compiled program, such as scripts.
+    /// Fails for files that are not compiled programs, such as scripts.
     pub(super) fn of_executable(bytes: &[u8], name: &str) -> Result<Self> {
         const MACH_O: [[u8; 4]; 3] =
             [[0xcf, 0xfa, 0xed, 0xfe], [0xce, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe]];

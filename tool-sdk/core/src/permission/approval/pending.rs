@@ -55,7 +55,7 @@ impl ApprovalOutcome {
         }
     }
 
-    /// Returns why the call does not run when this is no approval, as a sentence for the model.
+    /// Returns why the call does not run when this is not an approval, as a sentence for the model.
     pub(crate) fn denial_reason(&self) -> Cow<'static, str> {
         let reason = match self {
             Self::Response(ApprovalResponse::RejectWith { feedback }) => {

@@ -37,7 +37,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Returns `None` when the text is no number.
+    /// Returns `None` when the text is not a number.
     fn parse(text: &str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),

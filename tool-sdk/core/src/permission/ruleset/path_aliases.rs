@@ -41,7 +41,7 @@ fn resolve_if_linked(base: &Path, name: &Path) -> Option<PathBuf> {
             Component::ParentDir => _ = at.pop(),
             part => at.push(part),
         }
-        // A missing file is no link.
+        // A missing file is not a link.
         if at.symlink_metadata().ok()?.is_symlink() {
             return resolve_links(&base.join(name));
         }

@@ -129,7 +129,7 @@ fn files_that_the_parent_may_not_see_are_hidden_from_the_child() {
     assert_eq!(outcome.text(), r#"{"shown":[false,false,true],"denied":[true,true,false]}"#);
 }
 
-// F177: the tools that a host gives to a sub-agent alone are no permission of its parent.
+// F177: the tools that a host gives to a sub-agent alone are not permissions of its parent.
 #[test]
 fn a_tool_of_the_child_alone_runs_under_the_rules_of_the_parent() {
     let toolset = note_toolset(&[]).with_agent(AgentProfile::new("parent").without(["note"]));

@@ -129,7 +129,7 @@ proptest! {
             true => (Redactor::default(), format!("ghp_{}", "a1B2c3D4e5".repeat(3))),
             false => (Redactor::new([&secret]), secret.trim().to_owned()),
         };
-        // Shorter strings are no secrets.
+        // Shorter strings are not secrets.
         prop_assume!(secret.chars().count() >= 12);
         let text = format!("touch {} {secret} tail && echo {secret}", "-".repeat(before));
         for told in published_texts(&redactor, &text) {

@@ -29,7 +29,7 @@ pub(super) fn write_notice(
     let never = (!is_whole)
         .then(|| format!("{dropped_lines} lines and {dropped_bytes} bytes were never captured"));
     let no_text =
-        (*unprintable_bytes > 0).then(|| format!("{unprintable_bytes} bytes are no text"));
+        (*unprintable_bytes > 0).then(|| format!("{unprintable_bytes} bytes are not text"));
     let kinds: Vec<String> = [never, no_text].into_iter().flatten().collect();
     if !kinds.is_empty() {
         notice.push_str(", of which ");

@@ -333,7 +333,7 @@ async fn what_is_no_text_is_counted_apart() {
         assert_eq!((cut.dropped_bytes, cut.unprintable_bytes), (100, 6 * 3000));
         let text = outcome.text();
         assert!(text.starts_with(heading) && text.ends_with("\na remark"), "{text}");
-        assert!(notice(&outcome).contains("never captured and 18000 bytes are no text"));
+        assert!(notice(&outcome).contains("never captured and 18000 bytes are not text"));
     }
 }
 

@@ -270,7 +270,7 @@ fn set_missing_id(call: &mut Value, key: &str, set: &mut dyn FnMut(&mut Value)) 
     }
 }
 
-/// Parses arguments for an API that wants them as an object. What is no object is replaced by an
+/// Parses arguments for an API that wants them as an object. What is not an object is replaced by an
 /// empty one; the answer of that call says what was wrong.
 fn arguments_object(text: &str) -> Value {
     match serde_json::from_str(text) {

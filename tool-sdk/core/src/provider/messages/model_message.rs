@@ -92,9 +92,9 @@ impl TokenUsage {
     }
 }
 
-/// The error for a response that is no message of its API.
+/// The error for a response that is not a message of its API.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the response is no message of the API {api}")]
+#[error("the response is not a message of the API {api}")]
 pub struct UnreadableResponse {
     api: ModelApi,
 }

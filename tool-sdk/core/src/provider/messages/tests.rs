@@ -411,7 +411,10 @@ fn what_is_no_message_is_an_error() {
     for api in ModelApi::ALL {
         for response in [json!({}), json!([]), json!({ "error": { "message": "no" } })] {
             let error = ModelMessage::from_response(&response, api).unwrap_err();
-            assert_eq!(error.to_string(), format!("the response is no message of the API {api}"));
+            assert_eq!(
+                error.to_string(),
+                format!("the response is not a message of the API {api}")
+            );
         }
     }
 }

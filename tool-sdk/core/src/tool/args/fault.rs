@@ -424,7 +424,7 @@ pub(super) fn without_position(words: &str) -> String {
 
 /// Returns the known name that is closest to `name`, if one is close.
 pub fn closest_name<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Longer names are no typing errors, and comparing them would not be linear.
+    // Longer names are not typing errors, and comparing them would not be linear.
     if name.len() > 64 {
         return None;
     }

@@ -165,7 +165,7 @@ fn adapt_schema(schema: &mut Value, name: &str, what: SchemaUse) {
                     ("properties" | "patternProperties", Value::Object(named)) => {
                         named.values_mut().for_each(|it| adapt_schema(it, name, what));
                     }
-                    // These are no schemas.
+                    // These are not schemas.
                     ("const" | "default" | "enum" | "examples", _) => {}
                     (_, value) => adapt_schema(value, name, what),
                 }

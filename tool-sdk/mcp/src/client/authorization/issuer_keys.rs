@@ -13,7 +13,7 @@ use super::settings::OAuthSettings;
 ///
 /// # Errors
 ///
-/// Fails when `issuer` is no https URL, or when its metadata or its keys cannot be fetched.
+/// Fails when `issuer` is not an https URL, or when its metadata or its keys cannot be fetched.
 pub async fn fetch_issuer_keys(issuer: &str) -> Result<Vec<u8>, AuthorizationError> {
     let invalid = || AuthorizationError::Discovery(format!("the issuer `{issuer}` is not a URL"));
     let url = Url::parse(issuer).map_err(|_| invalid())?;

@@ -402,7 +402,7 @@ async fn a_required_address_is_shown_and_the_model_is_told_to_call_again() {
         assert_eq!(user.shown().len(), usize::from(is_shown));
         assert_eq!(script.heard("tools/call").len(), 1, "the call is not repeated");
     }
-    // What is no address to open stays an error of the server.
+    // What is not an address to open stays an error of the server.
     let form = requiring(json!([form()["params"]]));
     let user = ScriptedUser::answering(json!({ "action": "accept" }));
     let features = ClientFeatures::none().urls().elicitation();

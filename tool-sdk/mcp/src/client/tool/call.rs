@@ -135,7 +135,7 @@ async fn send_call(
     let longest = server.max_call_duration();
     let timed_out = |_| {
         let why =
-            format_args!("it was not done after {longest:?}, in spite of its progress reports");
+            format_args!("it was not finished after {longest:?}, although it reported progress");
         Err(RemoteError::timeout(why))
     };
     let called = call_remote(server, remote, &to_call);

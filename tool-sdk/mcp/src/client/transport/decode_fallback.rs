@@ -41,7 +41,7 @@ pub(super) fn decode_message(message: &[u8]) -> serde_json::Result<RxJsonRpcMess
     serde_json::from_slice(message).or_else(|error| decode_fallback(message, &error).ok_or(error))
 }
 
-/// Returns a replacement for a message that cannot be parsed; `None` where it is no response.
+/// Returns a replacement for a message that cannot be parsed; `None` where it is not a response.
 /// Replaces lone surrogates by U+FFFD and drops members that are `null` (JSON-RPC 1.0 style), then
 /// parses again.
 pub(super) fn decode_fallback(

@@ -25,7 +25,7 @@ use super::open_without_links;
 const EMPTY_FOLDER: &str = "folder";
 const EMPTY_FILE: &str = "file";
 
-/// The empty objects execute nothing and are no devices.
+/// The empty objects execute nothing and are not devices.
 const ATTRIBUTES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
     .union(MountAttrFlags::MOUNT_ATTR_NODEV)
     .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);

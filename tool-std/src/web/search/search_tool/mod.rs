@@ -161,7 +161,7 @@ fn check_domains(args: &WebSearchArgs) -> Result<(), InvalidArgs> {
             let wrong = wrong.escape_debug();
             return Err(InvalidArgs::for_argument(
                 name,
-                format_args!("has `{wrong}`, which is no domain such as `docs.rs`"),
+                format_args!("has `{wrong}`, which is not a domain such as `docs.rs`"),
             ));
         }
     }
