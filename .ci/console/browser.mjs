@@ -406,12 +406,46 @@ const steps = {
     await other.close();
   },
 
+  async 'the options of a question are seen at once, and no answer is empty by accident'() {
+    const options = [{ label: 'SQLite', description: 'One file.\nNo server.' }, { label: 'Postgres', description: 'A server: for many writers.' }];
+    const question = { question: 'Which database?', options, recommendation: 'SQLite', context: 'There is one user now.' };
+    const called = callTool('request_decision', question);
+    await page.waitForSelector('.question[data-status=open]');
+    assert.deepEqual(await page.locator('.option').allTextContents(), ['SQLite(recommended): One file.\nNo server.', 'PostgresA server: for many writers.']);
+    assert.deepEqual([await page.locator('.option [type=radio]').count(), await page.locator('.option :checked').count()], [2, 0]);
+    assert.equal(await page.textContent('.question-text'), 'There is one user now.');
+    assert.ok(await page.isVisible('.question [data-pointer="/other"]'), 'the free answer is shown');
+    await page.click('[data-action=accept]');
+    await page.waitForSelector('.question[data-status=open] [role=alert]:has-text("nothing is chosen or written")');
+    // A choice can be taken back, and one with a text is an answer as well.
+    await page.click('.option:has-text("Postgres")');
+    await checkAccess(page, 'options');
+    await page.click('[data-action=clear]');
+    assert.equal(await page.locator('.option :checked').count(), 0);
+    await page.click('.option:has-text("SQLite")');
+    await page.fill('.question [data-pointer="/other"]', 'for now');
+    await takePicture(page, 'question');
+    await page.keyboard.press('Control+Enter');
+    const { status, body } = await called;
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.deepEqual([body.structured.selected, body.structured.other], [['SQLite'], 'for now']);
+
+    const several = callTool('request_decision', { question: 'Which ones?', options, selection_mode: 'multiple', max_selections: 1 });
+    await page.waitForSelector('.option [type=checkbox]');
+    for (const box of await page.locator('.option').all()) await box.click();
+    await page.click('[data-action=accept]');
+    await page.waitForSelector('.question .fault-summary:has-text("at most 1")');
+    await page.click('.option:has-text("SQLite")');
+    await page.click('[data-action=accept]');
+    assert.deepEqual((await several).body.structured.selected, ['Postgres']);
+    await page.waitForSelector('text=Nothing waits');
+  },
+
   async 'a question is answered in the browser'() {
     const called = callTool('request_decision', { question: 'Which colour?', options: [{ label: 'Red', description: 'Warm' }, { label: 'Blue' }], allow_other: false });
     await page.waitForSelector('.question[data-status=open]');
     await checkAccess(page, 'question');
-    await page.selectOption('.question select', { label: 'Blue' });
-    await takePicture(page, 'question');
+    await page.click('.option:has-text("Blue")');
     // The user goes elsewhere just when the answer arrives, and stays there.
     await page.evaluate(() => {
       const send = globalThis.fetch;

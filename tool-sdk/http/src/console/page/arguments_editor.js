@@ -7,9 +7,11 @@ import { schemaField } from './schema_form.js';
 import { visible } from './visible_text.js';
 
 // Returns `{ element, read, write, check, isJson, showFaults, sentText }`. `isJson` says whether the
-// JSON is valid, so that what `read` returns is what is shown.
-export function argumentsEditor(schema, { onChange = () => {}, value = {}, hasJson = true } = {}) {
-  const field = schemaField(schema, { onChange: fromForm });
+// JSON is valid, so that what `read` returns is what is shown. The form of a question, `isQuestion`, has
+// no JSON; `notes` has what its choices mean.
+export function argumentsEditor(schema, { onChange = () => {}, value = {}, isQuestion = false, notes } = {}) {
+  const hasJson = !isQuestion;
+  const field = schemaField(schema, { onChange: fromForm, isQuestion, notes });
   const id = uniqueId('json');
   const json = h('textarea', { id, class: 'input mono json-input', spellcheck: 'false', rows: 6, oninput: fromJson, 'aria-describedby': `${id}-error` });
   const jsonError = h('p', { class: 'field-error', id: `${id}-error`, 'aria-live': 'polite' });
@@ -110,6 +112,7 @@ export function argumentsEditor(schema, { onChange = () => {}, value = {}, hasJs
     jsonError.textContent = '';
   }
 
-  write(value);
+  if (isQuestion) current = field.read();
+  else write(value);
   return { element, read: () => current, write, check, isJson: () => isJsonValid, showFaults, focusFaults: () => summary.focus(), sentText: () => JSON.stringify(current) };
 }

@@ -9,10 +9,14 @@ import { visibleNodes } from './visible_text.js';
 export function questionPage(question, onAnswered) {
   const message = h('div', { role: 'alert' });
   const gone = h('div', { class: 'note', role: 'status', hidden: true });
-  const editor = question.mode === 'form' ? argumentsEditor(question.schema ?? { type: 'object' }, { hasJson: false }) : undefined;
-  const [title, ...rest] = question.message.split('\n');
+  const schema = question.schema ?? { type: 'object' };
+  const { text, notes } = splitChoices(question.message, schema);
+  const editor = question.mode === 'form' ? argumentsEditor(schema, { isQuestion: true, notes, onChange: () => { isEmptyMeant = false; } }) : undefined;
+  const [title, ...rest] = text.split('\n');
   const element = h('article', { class: 'question', data: { question: question.id, status: 'open' } });
   let isAnswered = false;
+  // Whether the user was told that the answer is empty, and changed nothing since.
+  let isEmptyMeant = false;
 
   async function send(body) {
     if (isAnswered) return;
@@ -36,9 +40,18 @@ export function questionPage(question, onAnswered) {
   }
 
   const accept = () => {
-    if (editor && !editor.check()) return editor.focusFaults();
-    return send({ action: 'accept', ...(editor && { content: editor.read() }) });
+    if (!editor) return send({ action: 'accept' });
+    if (!editor.check()) return editor.focusFaults();
+    const content = editor.read();
+    if (!isEmptyMeant && Object.keys(schema.properties ?? {}).length && !Object.keys(content).length) {
+      isEmptyMeant = true;
+      return showError(message, new Error('nothing is chosen or written; press Answer again to send an empty answer'));
+    }
+    return send({ action: 'accept', content });
   };
+  element.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.repeat) accept();
+  });
   replaceChildren(element,
     h('div', { class: 'detail-head' }, h('div', {}, h('p', { class: 'eyebrow' }, 'A tool asks'), h('h2', { class: 'detail-title' }, visibleNodes(title)))),
     rest.length > 0 && h('p', { class: 'question-text' }, visibleNodes(rest.join('\n').trim())),
@@ -61,6 +74,28 @@ export function questionPage(question, onAnswered) {
     },
     close() {},
   };
+}
+
+// Moves what a message says of each choice of the form beside that choice: its last lines, each
+// `- CHOICE` with a text behind it. A message without such lines stays whole.
+export function splitChoices(message, schema) {
+  const whole = { text: message, notes: new Map() };
+  const fields = Object.values(schema.properties ?? {}).map((it) => it?.enum ?? it?.items?.enum).filter(Array.isArray);
+  const lines = message.split('\n');
+  if (fields.length !== 1) return whole;
+  const starts = [];
+  let from = lines.length - 1;
+  // From the end, so that a question that quotes a choice does not count.
+  for (const choice of [...fields[0]].reverse()) {
+    const rest = (line) => (line.startsWith(`- ${choice}`) ? line.slice(choice.length + 2) : undefined);
+    while (from >= 0 && !/^(: .*| \(.*\)(: .*)?)?$/s.test(rest(lines[from]) ?? '?')) from -= 1;
+    if (from < 0) return whole;
+    starts.unshift({ choice, from, rest: rest(lines[from]) });
+    from -= 1;
+  }
+  const ends = [...starts.slice(1).map((it) => it.from), lines.length];
+  const noteOf = ({ from: start, rest }, index) => [rest, ...lines.slice(start + 1, ends[index])].join('\n').replace(/^: /, '').trim();
+  return { text: lines.slice(0, starts[0].from).join('\n').trim(), notes: new Map(starts.map((it, index) => [it.choice, noteOf(it, index)])) };
 }
 
 // The whole address is shown; only a web address becomes a link, without a referrer.

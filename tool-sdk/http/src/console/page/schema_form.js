@@ -3,17 +3,21 @@
 // Each field is `{ element, read, write }`. `read` returns the value, or `undefined` where nothing
 // is set; a text that is no value of its type is read as it is, so that the check can say what is
 // wrong with it. `write` shows a value. Nothing is sent that the form does not show.
+//
+// The form of a question, `isQuestion`, shows all members at once, and choices as buttons with what
+// each means. An optional member that is left empty is not sent.
 
 import { button, h, icon, uniqueId } from './dom.js';
 import { pointerOf, resolve, typeOf } from './schema_check.js';
 import { visible } from './visible_text.js';
 
-// Returns the field of a schema. `onChange` is called after each change.
-export function schemaField(schema, { root = schema, pointer = '', name = '', onChange = () => {} } = {}) {
+// Returns the field of a schema. `onChange` is called after each change; `notes` has what each choice
+// of a question means, by its value.
+export function schemaField(schema, { root = schema, pointer = '', name = '', onChange = () => {}, isQuestion = false, notes = new Map() } = {}) {
   const own = resolve(schema, root);
-  const at = { root, pointer, name, onChange, schema: own };
+  const at = { root, pointer, name, onChange, isQuestion, notes, schema: own };
   const choices = choicesOf(own);
-  if (choices) return choiceField(at, choices);
+  if (choices) return isQuestion ? optionsField(at, choices) : choiceField(at, choices);
   if ('const' in own) return constField(at);
   const alternatives = own.oneOf ?? own.anyOf;
   if (alternatives?.length) return alternativesField(at, alternatives);
@@ -36,7 +40,7 @@ const guessType = (schema) => (schema.properties ? 'object' : schema.items ? 'ar
 // Returns `{ value, title, description }` of each choice, for enums with and without titles.
 function choicesOf(schema) {
   const described = schema.oneOf ?? schema.anyOf;
-  if (schema.enum) return schema.enum.map((value) => ({ value, title: String(value) }));
+  if (schema.enum) return schema.enum.map((value, index) => ({ value, title: String(schema.enumNames?.[index] ?? value) }));
   if (described?.length && described.every((it) => it && 'const' in it && it.properties === undefined)) {
     return described.map((it) => ({ value: it.const, title: it.title ?? String(it.const), description: it.description }));
   }
@@ -107,7 +111,7 @@ function alternativesField(at, alternatives) {
     select.value = String(index);
     const isNull = schemas[index].type === 'null';
     field = isNull ? { element: h('code', { class: 'constant' }, 'null'), read: () => null, write: () => {} }
-      : schemaField(schemas[index], { root: at.root, pointer: at.pointer, name: at.name, onChange: at.onChange });
+      : schemaField(schemas[index], { ...at, schema: undefined });
     place.replaceChildren(field.element);
   };
   select.addEventListener('change', () => { show(Number(select.value)); at.onChange(); });
@@ -154,11 +158,12 @@ function jsonField(at) {
 function arrayField(at) {
   const items = at.schema.items ?? {};
   const choices = at.schema.uniqueItems || at.schema.items ? choicesOf(resolve(items, at.root)) : undefined;
+  if (choices && at.isQuestion) return optionsField(at, choices, true);
   if (choices && (at.schema.uniqueItems || resolve(items, at.root).anyOf)) return checkboxesField(at, choices);
   const list = h('div', { class: 'items' });
   let fields = [];
   const addItem = (value, isUser) => {
-    const field = schemaField(items, { root: at.root, pointer: pointerOf(at.pointer, fields.length), name: `${at.name} ${fields.length + 1}`, onChange: at.onChange });
+    const field = schemaField(items, { ...at, pointer: pointerOf(at.pointer, fields.length), name: `${at.name} ${fields.length + 1}` });
     if (value !== undefined) field.write(value);
     fields.push(field);
     render();
@@ -196,7 +201,31 @@ function checkboxesField(at, choices) {
   return { element, read: () => choices.filter((_, index) => inputs[index].checked).map((it) => it.value), write };
 }
 
-// Required members are always there; optional ones once they are added.
+// One button for each choice of a question, with what the choice means: of one choice, or of several.
+function optionsField(at, choices, isMultiple = false) {
+  const group = uniqueId('options');
+  const inputs = choices.map(() => h('input', { type: isMultiple ? 'checkbox' : 'radio', name: group, onchange: changed }));
+  const clear = button('Clear the choice', () => { write(undefined); at.onChange(); }, { kind: 'small quiet', data: { action: 'clear' } });
+  const option = ({ value, title, description }, index) => {
+    const note = at.notes.get(value) ?? description;
+    return h('label', { class: 'option' }, inputs[index], h('span', {}, h('span', { class: 'strong' }, visible(title)), note && h('span', { class: 'option-note' }, visible(note))));
+  };
+  const element = h('div', { class: 'options', role: isMultiple ? 'group' : 'radiogroup', 'aria-label': at.name, data: { pointer: at.pointer } }, choices.map(option), clear);
+  const isEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  const chosen = () => choices.filter((_, index) => inputs[index].checked).map((it) => it.value);
+  function changed() {
+    clear.hidden = isMultiple || chosen().length === 0;
+    at.onChange();
+  }
+  function write(value) {
+    inputs.forEach((input, index) => { input.checked = isMultiple ? Array.isArray(value) && value.some((it) => isEqual(it, choices[index].value)) : isEqual(value, choices[index].value); });
+    clear.hidden = isMultiple || chosen().length === 0;
+  }
+  write(at.schema.default);
+  return { element, read: () => (isMultiple ? chosen() : chosen()[0]), write };
+}
+
+// Required members are always there; optional ones once they are added, or at once in a question.
 function objectField(at) {
   const properties = Object.entries(at.schema.properties ?? {});
   const required = new Set(at.schema.required ?? []);
@@ -205,8 +234,9 @@ function objectField(at) {
   let rest = {};
   const shown = h('div', { class: 'fields' });
   const unset = h('div', { class: 'optional' });
-  const makeField = (name) => schemaField(at.schema.properties[name], { root: at.root, pointer: pointerOf(at.pointer, name), name: label(name), onChange: at.onChange });
-  const label = (name) => name;
+  const makeField = (name) => schemaField(at.schema.properties[name], { ...at, pointer: pointerOf(at.pointer, name), name: at.isQuestion ? at.schema.properties[name]?.title ?? name : name });
+  const isOpen = (name) => required.has(name) || at.isQuestion;
+  const isLeftOut = (name, value) => at.isQuestion && !required.has(name) && (value === '' || (Array.isArray(value) && !value.length));
 
   const addMember = (name, value, isUser) => {
     const field = makeField(name);
@@ -233,7 +263,7 @@ function objectField(at) {
   const render = () => {
     const names = properties.map(([name]) => name);
     shown.replaceChildren(...names.filter((it) => set.has(it)).map((name) => {
-      if (rows.get(name)?.field !== set.get(name)) rows.set(name, { field: set.get(name), row: memberRow(at, name, set.get(name), required.has(name) ? undefined : () => removeMember(name)) });
+      if (rows.get(name)?.field !== set.get(name)) rows.set(name, { field: set.get(name), row: memberRow(at, name, set.get(name), isOpen(name) ? undefined : () => removeMember(name), required.has(name)) });
       return rows.get(name).row;
     }));
     const left = names.filter((it) => !set.has(it));
@@ -245,19 +275,25 @@ function objectField(at) {
     const known = new Set(properties.map(([name]) => name));
     rest = Object.fromEntries(Object.entries(members).filter(([name]) => !known.has(name)));
     for (const [name] of properties) {
-      if (members[name] === undefined && !required.has(name)) set.delete(name);
+      if (members[name] === undefined && !isOpen(name)) set.delete(name);
       else if (set.has(name)) set.get(name).write(members[name] ?? emptyValue(at, name));
       else addMember(name, members[name]);
     }
     render();
   };
-  for (const name of required) if (at.schema.properties?.[name]) set.set(name, makeField(name));
+  for (const [name] of properties) {
+    if (!isOpen(name)) continue;
+    const field = makeField(name);
+    const initial = at.isQuestion ? resolve(at.schema.properties[name], at.root).default : undefined;
+    if (initial !== undefined && initial !== null) field.write(initial);
+    set.set(name, field);
+  }
   render();
   const read = () => {
     const value = {};
     for (const [name] of properties) {
       const item = set.get(name)?.read();
-      if (item !== undefined) value[name] = item;
+      if (item !== undefined && !isLeftOut(name, item)) value[name] = item;
     }
     return { ...value, ...rest };
   };
@@ -269,10 +305,10 @@ const emptyValue = (at, name) => {
   return type === 'array' ? [] : type === 'object' ? {} : type === 'string' ? '' : undefined;
 };
 
-function memberRow(at, name, field, onRemove) {
+function memberRow(at, name, field, onRemove, isRequired) {
   const schema = resolve(at.schema.properties[name], at.root);
   const id = uniqueId('field');
-  const input = field.element.matches('input, textarea, select') ? field.element : field.element.querySelector(':scope > input, :scope > select, :scope > label > input');
+  const input = field.element.matches('[role]') ? undefined : field.element.matches('input, textarea, select') ? field.element : field.element.querySelector(':scope > input, :scope > select, :scope > label > input');
   if (input) {
     input.id = id;
     input.removeAttribute('aria-label');
@@ -282,9 +318,9 @@ function memberRow(at, name, field, onRemove) {
   const attributes = isGroup ? { role: 'group', 'aria-labelledby': `${id}-label`, 'aria-describedby': `${id}-note` } : {};
   return h('div', { class: 'field', ...attributes },
     h('div', { class: 'field-head' },
-      h(isGroup ? 'span' : 'label', isGroup ? { class: 'field-name', id: `${id}-label` } : { class: 'field-name', for: id }, visible(name)),
-      h('span', { class: 'field-type' }, describeType(schema)),
-      onRemove ? h('button', { type: 'button', class: 'icon-button', 'aria-label': `Leave out ${name}`, title: `Leave out ${name}`, onclick: onRemove }, icon('cross')) : h('span', { class: 'field-required' }, 'required')),
+      h(isGroup ? 'span' : 'label', isGroup ? { class: 'field-name', id: `${id}-label` } : { class: 'field-name', for: id }, visible((at.isQuestion && schema.title) || name)),
+      !at.isQuestion && h('span', { class: 'field-type' }, describeType(schema)),
+      !onRemove && !isRequired ? h('span', { class: 'field-required' }, 'optional') : onRemove ? h('button', { type: 'button', class: 'icon-button', 'aria-label': `Leave out ${name}`, title: `Leave out ${name}`, onclick: onRemove }, icon('cross')) : h('span', { class: 'field-required' }, 'required')),
     h('p', { class: 'field-note', id: `${id}-note` }, visible(schema.description ?? '')),
     field.element);
 }
