@@ -47,7 +47,7 @@ impl ToolSettings {
     /// Returns the settings of `session`, or the defaults.
     #[must_use]
     pub fn from_session(session: &Session) -> Self {
-        let mut settings = session.services().get().map_or_else(Self::default, |it: &Self| *it);
+        let mut settings = session.services().get::<Self>().map_or_else(Self::default, |it| *it);
         settings.background_processes &= !session.is_ephemeral();
         settings
     }
