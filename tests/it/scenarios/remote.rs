@@ -1,9 +1,8 @@
 //! Through a remote worker, over a NATS server. `NATS_SERVER` names the program of the server; without
 //! it the test is skipped, and a line says so.
 
-use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tool_sdk::remote::{
     NatsConfig, PermitSigner, PermitVerifier, Worker, WorkerConfig, Workers, WorkersConfig,
@@ -32,21 +31,30 @@ fn start_server() -> Option<(NatsServer, NatsConfig)> {
         eprintln!("skipped: NATS_SERVER does not name a program of the NATS server");
         return None;
     };
-    let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
+    // It chooses a port, and tells it in this folder once it listens.
+    let folder = tempfile::tempdir().expect("a folder");
     let server = Command::new(program)
-        .args(["--addr", "127.0.0.1", "--port", &port.to_string()])
+        .args(["--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"])
+        .arg(folder.path())
         .stderr(Stdio::null())
         .spawn()
         .expect("the server starts");
-    for _ in 0..500 {
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            break;
+    let server = NatsServer(server);
+    let start = Instant::now();
+    loop {
+        let files = std::fs::read_dir(folder.path()).expect("the folder").flatten();
+        let texts = files.flat_map(|file| std::fs::read_to_string(file.path()));
+        let addresses = texts.filter_map(|text| {
+            let ports: serde_json::Value = serde_json::from_str(&text).ok()?;
+            ports["nats"][0].as_str().map(str::to_owned)
+        });
+        if let Some(address) = addresses.last() {
+            return Some((server, NatsConfig::new(address).expect("an address")));
         }
-        // The server does not tell when it listens.
+        assert!(start.elapsed() < Duration::from_secs(60), "the server does not listen");
+        // Nothing tells when a file is written.
         std::thread::sleep(Duration::from_millis(10));
     }
-    let config = NatsConfig::new(format!("nats://127.0.0.1:{port}")).expect("an address");
-    Some((NatsServer(server), config))
 }
 
 #[tokio::test]

@@ -1,10 +1,9 @@
 //! A NATS server, workers in this process and in others, and a host.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -33,8 +32,11 @@ const ROUNDS: &str = "REMOTE_FAULT_ROUNDS";
 /// How often the heartbeat of a worker comes here.
 const HEARTBEAT: Duration = Duration::from_millis(50);
 
-/// After what silence a worker is lost here.
-pub(crate) const LOST_AFTER: Duration = Duration::from_millis(600);
+/// After what silence a worker is lost here: so long that a busy machine loses no worker that lives.
+pub(crate) const LOST_AFTER: Duration = Duration::from_secs(2);
+
+/// A limit of what must happen that only a hanging test reaches.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
 /// How often each fault happens.
 pub(crate) fn rounds() -> usize {
@@ -63,8 +65,7 @@ impl NatsServer {
         };
         let program = PathBuf::from(program);
         let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let child = start_server(&program, port, folder.path()).await;
+        let (child, port) = start_server(&program, None, folder.path()).await;
         Some(Self { child, port, program, folder })
     }
 
@@ -79,7 +80,8 @@ impl NatsServer {
 
     /// Starts it again at the same port.
     pub(crate) async fn restart(&mut self) {
-        self.child = start_server(&self.program, self.port, self.folder.path()).await;
+        let port = Some(self.port);
+        (self.child, _) = start_server(&self.program, port, self.folder.path()).await;
     }
 
     /// Connects to the server without the crate under test.
@@ -109,27 +111,32 @@ impl NatsServer {
     }
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-async fn start_server(program: &PathBuf, port: u16, folder: &Path) -> Child {
+/// Starts a server at this port, or at one that it chooses; returns it with its port once it listens.
+async fn start_server(program: &PathBuf, port: Option<u16>, folder: &Path) -> (Child, u16) {
+    let port = port.map_or("-1".to_owned(), |port| port.to_string());
     let child = Command::new(program)
-        .args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream", "--store_dir"])
+        .args(["--addr", "127.0.0.1", "--port", &port, "--jetstream", "--store_dir"])
+        .arg(folder)
+        .arg("--ports_file_dir")
         .arg(folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    for _ in 0..500 {
-        if tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
-            return child;
+    let name = program.file_name().unwrap().to_str().unwrap();
+    let file = folder.join(format!("{name}_{}.ports", child.id().unwrap()));
+    let start = Instant::now();
+    loop {
+        // It writes the file once it listens, perhaps not at once.
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let port = text.strip_suffix("\"]}").and_then(|rest| rest.rsplit(':').next());
+        if let Some(port) = port.and_then(|port| port.parse().ok()) {
+            return (child, port);
         }
-        // The server does not tell when it listens.
+        assert!(start.elapsed() < HANGS, "the NATS server does not listen: {text}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("the NATS server does not listen");
 }
 
 /// A worker in a process of its own.
@@ -246,7 +253,7 @@ pub(crate) fn workers_config() -> WorkersConfig {
     let signer = PermitSigner::from_key(KEY).unwrap();
     WorkersConfig::new("demo".parse().unwrap(), signer)
         .lost_after(LOST_AFTER)
-        .prepare_timeout(Duration::from_millis(2400))
+        .prepare_timeout(4 * LOST_AFTER)
         .trust_definitions()
 }
 
@@ -290,13 +297,14 @@ impl TestHost {
 
     /// Waits until this many workers are known.
     pub(crate) async fn wait_for_workers(&self, count: usize) {
-        for _ in 0..200 {
+        let start = Instant::now();
+        loop {
             let known = self.workers.list().await.unwrap();
             if known.len() == count && known.iter().all(|worker| worker.answers) {
                 return;
             }
+            assert!(start.elapsed() < HANGS, "there are {} of {count} workers", known.len());
         }
-        panic!("there are not {count} workers");
     }
 
     pub(crate) fn tool_names(&self) -> Vec<String> {

@@ -1,7 +1,6 @@
 //! Permits that a worker must refuse: nothing runs without a valid one.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use tool_sdk_core::Call;
 
 use crate::fixtures::{
-    KEY, LocalWorker, NatsServer, TestHost, rounds, runs_in, worker_config, worker_pipeline,
+    HANGS, KEY, LocalWorker, NatsServer, TestHost, rounds, runs_in, worker_config, worker_pipeline,
 };
 
 /// The answer where no worker listens.
@@ -73,7 +72,7 @@ impl OverheardCall {
     /// Sends a request to run a call; returns why it was refused.
     async fn refusal_of(&self, subject: &str, request: &Value) -> String {
         let mut answers = self.send(subject, request).await;
-        let answer = tokio::time::timeout(Duration::from_secs(5), answers.next());
+        let answer = tokio::time::timeout(HANGS, answers.next());
         let answer = answer.await.unwrap().unwrap();
         if answer.status == Some(async_nats::StatusCode::NO_RESPONDERS) {
             return NO_WORKER.to_owned();
@@ -95,7 +94,7 @@ impl OverheardCall {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(5), finished).await.unwrap()
+        tokio::time::timeout(HANGS, finished).await.unwrap()
     }
 
     /// Returns the request with another permit, signed with the key of the tests.

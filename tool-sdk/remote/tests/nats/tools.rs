@@ -2,10 +2,13 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tool_sdk_core::{Call, Context, ElicitationOutcome, Resource, Tool, ToolError, tool, tools};
+
+use crate::fixtures::runs_in;
 
 pub(crate) fn worker_tools() -> Vec<Arc<dyn Tool>> {
     tools![
@@ -125,14 +128,16 @@ async fn greet(
 async fn look(
     /// The file.
     path: String,
-    /// How long it takes, in milliseconds.
+    /// How long the first call takes, in milliseconds.
     #[arg(default = 0)]
     ms: u64,
     cx: &Context,
 ) -> Result<String, ToolError> {
     write_line(&path)?;
     cx.progress(1, Some(2), format!("written by {}", std::process::id()));
-    tokio::time::sleep(Duration::from_millis(ms)).await;
+    if runs_in(Path::new(&path)) == 1 {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
     Ok("looked".to_owned())
 }
 
