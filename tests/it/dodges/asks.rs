@@ -239,7 +239,7 @@ async fn a_broken_store_is_told() {
     assert!(k.contains(&json!("warned")));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn after_a_plain_no_the_batch_asks_no_more() {
     struct SlowSecond;
     impl Hook for SlowSecond {
