@@ -363,7 +363,8 @@ async fn a_response_that_is_not_streamed_is_read_whole() {
 async fn silence_ends_a_response() {
     let (provider, url) = FakeProvider::start([Answer::Silent(vec![text_event("Hi")])]).await;
     let client = client(ModelApi::OpenAiChat, &url)
-        .with_timeouts(Duration::from_secs(60), Duration::from_millis(50));
+        // So long that the event has come, however late it is.
+        .with_timeouts(Duration::from_secs(60), Duration::from_secs(3));
     let error = respond(&client, &provider).await.0.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Timeout);
     assert_eq!(error.partial.unwrap().text(), "Hi");
