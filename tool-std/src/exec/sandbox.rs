@@ -14,15 +14,22 @@ use tool_sdk::{CallId, Context, ToolError, Workspace};
 use super::approval_binding::UNSEEN;
 use super::unreadable_files::add_unreadable_files;
 
-/// Messages that programs print when the kernel denies an operation, in the locale of commands.
-const DENIAL_MESSAGES: &[&str] = &[
-    "Operation not permitted",
-    "Permission denied",
-    "Read-only file system",
+/// What programs print when the kernel does not let them open a file, in the locale of commands.
+const FILE_ERRORS: &[&str] =
+    &["Operation not permitted", "Permission denied", "Read-only file system"];
+
+/// What programs print when they reach no network.
+const NETWORK_ERRORS: &[&str] = &[
     "Network is unreachable",
+    "Connection refused",
+    "Name or service not known",
+    "getaddrinfo",
     "name resolution",
     "resolve host",
 ];
+
+const NO_NETWORK: &str = "The sandbox may have caused this: no network is reached, not even this machine. \
+    The user can allow it with `--sandbox-network`, or `sandbox_network = true` in the configuration.";
 
 /// The status of a command without a sandbox. Rules judge the words of a command; what it opens
 /// by a path afterwards, only the kernel can confine.
@@ -214,7 +221,12 @@ impl SandboxReport {
     pub(super) fn denial_hint(&self, exit: Option<ExitOutcome>, output: &str) -> Option<String> {
         let status = self.status.as_ref()?;
         let failed = exit.is_some_and(|exit| exit != ExitOutcome::Code(0));
-        if !failed || !DENIAL_MESSAGES.iter().any(|words| output.contains(words)) {
+        let says_any = |errors: &[&str]| errors.iter().any(|words| output.contains(words));
+        let has_no_network = !self.policy.has_network();
+        if failed && has_no_network && says_any(NETWORK_ERRORS) {
+            return Some(NO_NETWORK.to_owned());
+        }
+        if !failed || !says_any(FILE_ERRORS) {
             return None;
         }
         let writable = match self.policy.level() {
@@ -224,7 +236,7 @@ impl SandboxReport {
                   temporary files can be written"
             }
         };
-        let network = if self.policy.has_network() { "" } else { ", and no network is reached" };
+        let network = if has_no_network { ", and no network is reached" } else { "" };
         let reads =
             if status.reads.is_some() { ", and files that rules deny cannot be read" } else { "" };
         Some(format!("The sandbox may have caused this: {writable}{network}{reads}."))

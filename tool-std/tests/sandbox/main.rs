@@ -285,7 +285,12 @@ fn the_network_is_reachable_only_when_allowed() {
         let line = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
         let (text, display) = confined(root.path(), &["--config", path], &line);
         assert_eq!(display["exit_code"], exit, "{network}: {text}");
+        assert_eq!(text.contains("`--sandbox-network`"), exit != 0, "{network}: {text}");
     }
+    let line = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
+    let options = ["--sandbox=required", "--sandbox-network"];
+    let (text, display) = confined(root.path(), &options, &line);
+    assert_eq!(display["exit_code"], 0, "{text}");
 }
 
 // SB5: neither the environment of the child nor a second helper weakens the sandbox.

@@ -10,8 +10,8 @@ use tool_sdk_process::sandbox;
 
 use super::{
     COLOR, CONFIG, DISABLE, MODE, NO_INPUT, NO_SAFE_COMMANDS, RECORD_SESSIONS, ROOT, SAFE_COMMANDS,
-    SANDBOX, SANDBOX_AUTO_ALLOW, SANDBOX_LEVEL, SECRETS_COMMAND, STATE_DIR, VERBOSE, YES,
-    folder_arg, switch_arg, value_arg,
+    SANDBOX, SANDBOX_AUTO_ALLOW, SANDBOX_LEVEL, SANDBOX_NETWORK, SECRETS_COMMAND, STATE_DIR,
+    VERBOSE, YES, folder_arg, switch_arg, value_arg,
 };
 use crate::exit::Result;
 use crate::{secrets, settings, style};
@@ -51,6 +51,7 @@ pub(crate) const RESERVED: &[&str] = &[
     "sandbox",
     "sandbox-auto-allow",
     "sandbox-level",
+    "sandbox-network",
     "save",
     "secrets-command",
     "state-dir",
@@ -109,6 +110,11 @@ pub(crate) fn with_globals(command: Command) -> Command {
             "What sandboxed commands may do [env: TOOL_SDK_SANDBOX_LEVEL] [default: workspace_write]",
         )
         .value_parser(levels)
+        .help_heading(HEADING),
+        switch_arg(
+            SANDBOX_NETWORK,
+            "Let sandboxed commands use the network [env: TOOL_SDK_SANDBOX_NETWORK]",
+        )
         .help_heading(HEADING),
         switch_arg(
             SANDBOX_AUTO_ALLOW,
@@ -179,8 +185,15 @@ pub(crate) fn repeat_options(
             words.extend([format!("--{option}"), to_text(&path)?]);
         }
     }
-    let switches =
-        [YES, NO_INPUT, SAFE_COMMANDS, NO_SAFE_COMMANDS, SANDBOX_AUTO_ALLOW, RECORD_SESSIONS];
+    let switches = [
+        YES,
+        NO_INPUT,
+        SAFE_COMMANDS,
+        NO_SAFE_COMMANDS,
+        SANDBOX_AUTO_ALLOW,
+        SANDBOX_NETWORK,
+        RECORD_SESSIONS,
+    ];
     for switch in switches {
         if levels.iter().any(|matches| matches.get_flag(switch)) {
             words.push(format!("--{switch}"));

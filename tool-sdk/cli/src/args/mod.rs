@@ -50,6 +50,7 @@ pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SANDBOX: &str = "sandbox";
 pub(super) const SANDBOX_AUTO_ALLOW: &str = "sandbox-auto-allow";
 pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
+pub(super) const SANDBOX_NETWORK: &str = "sandbox-network";
 pub(super) const SAVE: &str = "save";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const SECRETS_COMMAND: &str = "secrets-command";

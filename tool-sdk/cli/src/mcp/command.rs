@@ -32,7 +32,6 @@ const REDIRECT_PORT: &str = "redirect-port";
 const ENV: &str = "env";
 const HEADER: &str = "header";
 const CWD: &str = "cwd";
-const NETWORK: &str = "sandbox-network";
 const TRUST: &str = "trust-annotations";
 /// How many warnings are shown without `--verbose`.
 const MAX_WARNINGS: usize = 10;
@@ -102,11 +101,6 @@ pub(crate) fn build_command(program: &str) -> Option<Command> {
             value(CWD, "DIR")
                 .help("The folder in which the program runs")
                 .value_parser(value_parser!(PathBuf)),
-            Arg::new(NETWORK)
-                .long(NETWORK)
-                .help("Let the sandboxed program use the network")
-                .action(ArgAction::SetTrue)
-                .overrides_with(NETWORK),
             Arg::new(TRUST)
                 .long(TRUST)
                 .help("Believe the server about which of its tools only read")
@@ -132,6 +126,7 @@ fn describe_sandbox_args(add: Command) -> Command {
     let meant = |help: &'static str| move |arg: Arg| arg.help(help).help_heading(None);
     add.mut_arg(args::SANDBOX, meant("Run the program in a sandbox, now and at every start"))
         .mut_arg(args::SANDBOX_LEVEL, meant("What the sandboxed program may do"))
+        .mut_arg(args::SANDBOX_NETWORK, meant("Let the sandboxed program use the network"))
 }
 
 /// Runs `mcp`. `top` holds the options before the command.
@@ -468,7 +463,8 @@ fn entry_from_args(levels: &[&ArgMatches; 2], io: &Io<'_>) -> Result<ServerEntry
     let confining = if described.url.is_some() { &levels[1..] } else { levels };
     described.sandbox = args::last_option(confining, args::SANDBOX);
     described.sandbox_level = args::last_option(confining, args::SANDBOX_LEVEL);
-    described.sandbox_network = matches.get_flag(NETWORK).then_some(true);
+    let is_networked = confining.iter().any(|matches| matches.get_flag(args::SANDBOX_NETWORK));
+    described.sandbox_network = is_networked.then_some(true);
     described.trust_annotations = matches.get_flag(TRUST).then_some(true);
     described.validate_as(server_name(matches)).map_err(CommandError::usage)
 }

@@ -339,12 +339,14 @@ fn resolve_sandbox(
     let how = from.option_or_variable(args::SANDBOX, "TOOL_SDK_SANDBOX")?.or(config.sandbox);
     let level = from.option_or_variable(args::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL")?;
     let level = level.or(config.sandbox_level).unwrap_or_default();
-    let network = from.switch("TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
-    let given = from.levels.iter().any(|matches| matches.get_flag(args::SANDBOX_AUTO_ALLOW));
-    let auto_allow = match given {
-        true => Some(true),
-        false => from.switch("TOOL_SDK_SANDBOX_AUTO_ALLOW")?.or(config.sandbox_auto_allow),
+    let switch = |option, variable| match from.levels.iter().any(|it| it.get_flag(option)) {
+        true => Ok(Some(true)),
+        false => from.switch(variable),
     };
+    let network = switch(args::SANDBOX_NETWORK, "TOOL_SDK_SANDBOX_NETWORK")?;
+    let network = network.or(config.sandbox_network);
+    let auto_allow = switch(args::SANDBOX_AUTO_ALLOW, "TOOL_SDK_SANDBOX_AUTO_ALLOW")?;
+    let auto_allow = auto_allow.or(config.sandbox_auto_allow);
     // Modes that forbid writing make the sandbox read-only.
     let level = if mode.forbids(RiskClass::Write) { SandboxLevel::ReadOnly } else { level };
     Ok(SandboxPolicy::new(how.unwrap_or_default(), level)
