@@ -8,11 +8,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
-use tool_sdk_core::{Call, CallId, Definition, Fault, InvalidArgs, RawArgs, Toolset, ToolsetView};
+use tool_sdk_core::{
+    Call, CallId, Definition, Fault, InvalidArgs, RawArgs, ToolError, Toolset, ToolsetView,
+};
 
 use super::args::{self, ToolVerb};
 use super::call_environment::CallEnvironment;
-use super::exit::{CommandError, Result, USAGE};
+use super::exit::{self, CommandError, Result, USAGE};
 use super::mcp::{ConfiguredServers, ServerScope};
 use super::tool_args::ToolArgs;
 use super::{App, Io, flag, show};
@@ -95,6 +97,12 @@ impl<'m> CallRequest<'m> {
                 if self.emits_events() && known.view().definition(self.name).is_none() {
                     let environment = CallEnvironment::build(app, &settings, tools.clone(), io)?;
                     environment.call(self.to_call("{}".to_owned()), true, io)?;
+                }
+                if known.get(self.name).is_none()
+                    && let Some(missing) = servers.explain_missing_source(&known, self.name)
+                {
+                    let error = ToolError::unavailable(missing);
+                    return Err(CommandError::new(exit::exit_code(error.kind()), error));
                 }
                 (servers, self.parse(program, &known, io)?)
             }

@@ -42,6 +42,11 @@ impl ConfiguredServers {
         tools
     }
 
+    #[expect(clippy::unused_self, reason = "with servers, they say it")]
+    pub(super) fn explain_missing_source(&self, _: &Toolset, _: &str) -> Option<String> {
+        None
+    }
+
     pub(super) fn connect_into(
         &self,
         environment: &mut CallEnvironment,

@@ -264,7 +264,13 @@ pub(super) async fn serve_and_connect(
         },
     };
     servers.report_failures(failed, patterns, io);
-    serving.await
+    let mut late = servers.late_connections();
+    loop {
+        tokio::select! {
+            served = &mut serving => return served,
+            Some(line) = late.recv() => io.print_stderr(style::sanitize_text(&line)),
+        }
+    }
 }
 
 /// Listens at the address and prints it, and returns the future that serves. A Unix socket must

@@ -68,7 +68,8 @@ pub(super) fn build_command() -> Command {
         ])
 }
 
-/// Serves until a shutdown signal, or until a host drains the worker.
+/// Serves until a shutdown signal, or until a host drains the worker. A server that cannot be reached is
+/// waited for, so that machines may start in any order; one that refuses ends the command.
 pub(super) fn run(
     app: &App,
     program: &str,
@@ -87,8 +88,21 @@ pub(super) fn run(
     serve::remove_registration_tools(pipeline.toolset());
     let shutdown = CancellationToken::new();
     let serving = async {
-        let worker = Worker::connect(&nats, config, pipeline.clone(), session).await;
-        let worker = worker.map_err(io::Error::other)?;
+        let mut last_reason = String::new();
+        let on_failure = |error: &RemoteError| {
+            let reason = error.to_string();
+            if reason != last_reason {
+                let line = format!("{reason}; trying again until it answers");
+                io.print_stderr(style::sanitize_text(&line));
+                last_reason = reason;
+            }
+        };
+        let connecting =
+            Worker::connect_with_retry(&nats, config, pipeline.clone(), session, on_failure);
+        let worker = tokio::select! {
+            worker = connecting => worker.map_err(io::Error::other)?,
+            () = shutdown.cancelled() => return Ok(()),
+        };
         let line = format!("serving as the worker {} on {}", worker.id(), nats.url());
         io.print_stderr(style::sanitize_text(&line));
         let until = shutdown.clone();

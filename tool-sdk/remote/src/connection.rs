@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
 
 use crate::error::RemoteError;
 
@@ -13,6 +13,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest pause between two attempts to reach a server that was lost.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(1);
+
+/// The pause after the first attempt to connect that failed; it doubles with each further one.
+const FIRST_RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause between two attempts to connect. NATS clients wait as long by default.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(2);
 
 /// How a NATS server is reached.
 ///
@@ -87,6 +93,15 @@ impl NatsConfig {
 
     /// Connects. The connection is renewed for as long as the client is used.
     pub(crate) async fn connect(&self, name: &str) -> Result<Client, RemoteError> {
+        self.connect_watched(name, |_| {}).await
+    }
+
+    /// Like [`connect`](Self::connect); `on_event` hears when the connection is lost and renewed.
+    pub(crate) async fn connect_watched(
+        &self,
+        name: &str,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Client, RemoteError> {
         let mut options = ConnectOptions::new();
         if let Some(text) = &self.credentials {
             options = match text.trim() {
@@ -109,8 +124,37 @@ impl NatsConfig {
                 let steps = u32::try_from(attempts.min(6)).unwrap_or(6);
                 Duration::from_millis(20 << steps).min(MAX_RECONNECT_DELAY)
             })
+            .event_callback(move |event| {
+                on_event(event);
+                std::future::ready(())
+            })
             .connect(&self.url)
             .await
-            .map_err(|error| RemoteError::Connect(format!("{}: {error}", self.url)))
+            .map_err(|error| {
+                let words = format!("{}: {error}", self.url);
+                match error.kind() {
+                    ConnectErrorKind::Authentication
+                    | ConnectErrorKind::AuthorizationViolation
+                    | ConnectErrorKind::Tls => RemoteError::Refused(words),
+                    ConnectErrorKind::ServerParse => RemoteError::Config(words),
+                    _ => RemoteError::Connect(words),
+                }
+            })
+    }
+
+    /// Connects with `connect`, and tries again after a growing pause for as long as `goes_on` says so
+    /// of the error.
+    pub(crate) async fn retry<T, C: Future<Output = Result<T, RemoteError>>>(
+        connect: impl Fn() -> C,
+        mut goes_on: impl FnMut(&RemoteError) -> bool,
+    ) -> Result<T, RemoteError> {
+        let mut pause = FIRST_RETRY_PAUSE;
+        loop {
+            match connect().await {
+                Err(error) if goes_on(&error) => tokio::time::sleep(pause).await,
+                ended => return ended,
+            }
+            pause = (pause * 2).min(MAX_RETRY_PAUSE);
+        }
     }
 }

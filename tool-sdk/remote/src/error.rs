@@ -4,10 +4,16 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The NATS server cannot be reached, or refuses.
-    #[error("cannot connect to the NATS server: {0}")]
+    /// The NATS server cannot be reached.
+    #[error("cannot connect to the NATS server {0}")]
     Connect(String),
-    /// The connection failed later.
+    /// The NATS server refuses the connection, or its certificate is refused.
+    #[error("no connection to the NATS server {0}")]
+    Refused(String),
+    /// The host is not connected to the NATS server now, for this reason.
+    #[error("{0}")]
+    NotConnected(String),
+    /// A request failed.
     #[error("the NATS server does not answer: {0}")]
     Request(String),
     /// A value of the configuration cannot be used.

@@ -312,8 +312,8 @@ impl AcpService {
         let service = self.clone();
         let connecting = opened.conversation.servers().connect_in_background();
         let connecting = tokio::spawn(async move {
-            for (server, error) in connecting.await {
-                service.warn(format!("the server `{server}` is left out: {error}"));
+            for missing in connecting.await {
+                service.warn(missing);
             }
         });
         let _ = tokio::time::timeout(SERVERS_TIMEOUT, connecting).await;

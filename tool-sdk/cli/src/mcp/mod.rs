@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Runtime};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 use tool_sdk_core::{Grantee, Rule, ToolError, Toolset};
 use tool_sdk_mcp::{
@@ -58,8 +59,8 @@ const OTHER_SERVERS_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often the end of these messages is checked.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Servers that could not be connected, with the errors.
-type FailedServers = Vec<(String, RemoteError)>;
+/// What is missing of servers and workers, as warnings.
+type SourceWarnings = Vec<String>;
 
 /// Which servers a command needs.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +69,15 @@ pub(super) enum ServerScope<'a> {
     All,
     /// The server of this tool, unless the program has the tool itself.
     Tool(&'a str),
+}
+
+/// How long the workers are connected whose NATS server is not there.
+#[derive(Clone, Copy, Debug)]
+enum WorkerConnecting {
+    /// One attempt, for a command that ends.
+    Once,
+    /// Until the server is there, for a program that goes on.
+    UntilThere,
 }
 
 /// The configured servers, and the runtime that their connections live on.
@@ -179,6 +189,16 @@ impl ConfiguredServers {
         (*tools).clone()
     }
 
+    /// Says that there are no workers which could have this tool; `None` when there are, or when it is
+    /// no tool of workers.
+    #[cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "there are no workers"))]
+    pub(super) fn explain_missing_source(&self, tools: &Toolset, tool: &str) -> Option<String> {
+        #[cfg(feature = "remote")]
+        return self.workers.explain_missing(tools, tool);
+        #[cfg(not(feature = "remote"))]
+        None
+    }
+
     /// Connects to one server and adds its tools to `tools`; fails with the reason if it cannot.
     pub(super) fn connect_server(
         &self,
@@ -232,7 +252,7 @@ impl ConfiguredServers {
         let all =
             async { tokio::time::timeout(OTHER_SERVERS_TIMEOUT, self.manager.connect_all()).await };
         match runtime.block_on(all) {
-            Ok(failed) => warn_left_out(failed, io),
+            Ok(failed) => print_warnings(left_out_warnings(failed), io),
             Err(_) => io.print_stderr("warning: not every other server answered in time"),
         }
     }
@@ -258,47 +278,65 @@ impl ConfiguredServers {
         self.attach_toolset(&environment.pipeline.shared_toolset());
     }
 
-    /// Connects to every server as a background task; the future returns those that failed.
+    /// Connects to every server as a background task; the future returns what is missing after one
+    /// attempt. Workers whose NATS server is not there are connected once it is.
     pub(crate) fn connect_in_background(
         &self,
-    ) -> impl Future<Output = FailedServers> + Send + use<> {
-        let sources = self.connect_sources();
+    ) -> impl Future<Output = SourceWarnings> + Send + use<> {
+        let sources = self.connect_sources(WorkerConnecting::UntilThere);
         let connecting = self.runtime.as_ref().map(|runtime| runtime.spawn(sources));
         async move {
             match connecting {
                 // A panic shows up as missing tools.
                 Some(connecting) => connecting.await.unwrap_or_default(),
-                None => FailedServers::new(),
+                None => SourceWarnings::new(),
             }
         }
     }
 
     /// Connects to every server, and to the workers of every namespace.
-    fn connect_sources(&self) -> impl Future<Output = FailedServers> + Send + use<> {
+    #[cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "there are no workers"))]
+    fn connect_sources(
+        &self,
+        connecting: WorkerConnecting,
+    ) -> impl Future<Output = SourceWarnings> + Send + use<> {
         let manager = self.manager.clone();
         #[cfg(feature = "remote")]
         let workers = Arc::clone(&self.workers);
         async move {
             #[cfg(feature = "remote")]
             {
-                let (mut failed, others) =
-                    tokio::join!(manager.connect_all(), workers.connect_all());
-                failed.extend(others);
-                failed
+                let workers = async {
+                    match connecting {
+                        WorkerConnecting::Once => workers.connect_once().await,
+                        WorkerConnecting::UntilThere => workers.connect_in_background().await,
+                    }
+                };
+                let (failed, missing) = tokio::join!(manager.connect_all(), workers);
+                left_out_warnings(failed).into_iter().chain(missing).collect()
             }
             #[cfg(not(feature = "remote"))]
-            manager.connect_all().await
+            left_out_warnings(manager.connect_all().await)
         }
+    }
+
+    /// Returns lines that come when workers are connected that were not at first.
+    pub(super) fn late_connections(&self) -> UnboundedReceiver<String> {
+        let (lines, received) = mpsc::unbounded_channel();
+        #[cfg(feature = "remote")]
+        self.workers.report_late_connections(&lines);
+        drop(lines);
+        received
     }
 
     /// Warns of servers that failed and of rules that match no tool.
     pub(super) fn report_failures(
         &self,
-        failed: FailedServers,
+        missing: SourceWarnings,
         patterns: &UnmatchedPatterns,
         io: &mut Io<'_>,
     ) {
-        warn_left_out(failed, io);
+        print_warnings(missing, io);
         patterns.warn_unmatched(|rule| self.may_match_later(rule), io);
     }
 
@@ -343,8 +381,8 @@ impl ConfiguredServers {
 
     fn connect_scope(&self, tools: &Toolset, need: ServerScope<'_>, io: &mut Io<'_>) {
         let Some(runtime) = &self.runtime else { return };
-        let failed = match need {
-            ServerScope::All => runtime.block_on(self.connect_sources()),
+        let missing = match need {
+            ServerScope::All => runtime.block_on(self.connect_sources(WorkerConnecting::Once)),
             ServerScope::Tool(name) if tools.get(name).is_some() => return,
             #[cfg(feature = "remote")]
             ServerScope::Tool(name) if self.workers.may_have_tool(name) => {
@@ -359,11 +397,11 @@ impl ConfiguredServers {
                 };
                 match runtime.block_on(self.manager.connect(server)) {
                     Ok(_) => return,
-                    Err(error) => vec![(server.clone(), error)],
+                    Err(error) => left_out_warnings(vec![(server.clone(), error)]),
                 }
             }
         };
-        warn_left_out(failed, io);
+        print_warnings(missing, io);
     }
 }
 
@@ -374,10 +412,14 @@ fn last_lines(text: &str) -> String {
     lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
 }
 
-fn warn_left_out(failed: FailedServers, io: &mut Io<'_>) {
-    for (server, error) in failed {
-        let line = format!("warning: the server `{server}` is left out: {error}");
-        io.print_stderr(style::sanitize_text(&line));
+fn left_out_warnings(failed: Vec<(String, RemoteError)>) -> SourceWarnings {
+    let warning = |(server, error)| format!("the server `{server}` is left out: {error}");
+    failed.into_iter().map(warning).collect()
+}
+
+fn print_warnings(warnings: SourceWarnings, io: &mut Io<'_>) {
+    for warning in warnings {
+        io.print_stderr(style::sanitize_text(&format!("warning: {warning}")));
     }
 }
 

@@ -2,11 +2,11 @@
 
 use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tool_sdk_core::ToolError;
-use tool_sdk_remote::{WorkerStats, WorkerStatus, Workers};
+use tool_sdk_remote::{RemoteError, WorkerStats, WorkerStatus, Workers};
 
-use super::ConfiguredWorkers;
+use super::{ConfiguredWorkers, NamespaceConnection};
 use crate::exit::{CommandError, FAILED, Result};
 use crate::settings::Settings;
 use crate::{Io, args, run_loop, style};
@@ -17,7 +17,7 @@ const WORKER: &str = "worker";
 pub(crate) fn build_command() -> Command {
     let commands = [
         Command::new("list")
-            .about("List the workers and their tools")
+            .about("List the workers; with `--verbose`, with their tools")
             .arg(args::json_flag("Print a JSON array")),
         Command::new("stats")
             .about("Show the load of the workers, their calls and failures")
@@ -46,94 +46,133 @@ pub(crate) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
         ));
     }
     run_loop::block_on(async {
-        for (name, error) in configured.connect_all().await {
-            io.print_stderr(style::sanitize_text(&format!("warning: {name}: {error}")));
-        }
-        let connected = configured.connected();
-        if connected.is_empty() {
-            let error = ToolError::unavailable("no NATS server of the workers can be reached");
-            return Err(CommandError::new(FAILED, error));
-        }
         match matches.subcommand() {
-            Some(("list", behind)) => list(&connected, behind.get_flag(args::JSON), io).await,
-            Some(("stats", behind)) => stats(&connected, behind.get_flag(args::JSON), io).await,
+            Some(("list", behind)) => {
+                let is_json = behind.get_flag(args::JSON);
+                list(&configured, is_json, settings.is_verbose, io).await
+            }
+            Some(("stats", behind)) => stats(&configured, behind.get_flag(args::JSON), io).await,
             Some((_, behind)) => {
                 let id = behind.get_one::<String>(WORKER).map(String::as_str).unwrap_or_default();
-                drain(&connected, id, io).await
+                drain(&configured, id, io).await
             }
             None => Err(CommandError::usage("`list`, `stats` or `drain ID` is missing")),
         }
     })?
 }
 
-fn failed(error: impl std::fmt::Display) -> CommandError {
-    CommandError::new(FAILED, ToolError::unavailable(error))
+/// A namespace, and what its workers told or why they told nothing.
+struct NamespaceAnswer<T> {
+    namespace: String,
+    url: String,
+    workers: std::result::Result<Vec<T>, String>,
 }
 
-/// Prints what each worker of a namespace told, as JSON.
-fn print_json<T: Serialize>(found: &[(String, T)], io: &mut Io<'_>) -> Result {
-    let row =
-        |(namespace, worker): &(String, T)| json!({ "namespace": namespace, "worker": worker });
-    let rows: Vec<_> = found.iter().map(row).collect();
-    writeln!(io.stdout, "{:#}", json!(rows))?;
-    Ok(0)
+impl<T: Serialize> NamespaceAnswer<T> {
+    fn to_json(&self) -> Value {
+        let (error, workers) = match &self.workers {
+            Ok(workers) => (None, workers.as_slice()),
+            Err(reason) => (Some(reason), [].as_slice()),
+        };
+        json!({
+            "namespace": self.namespace,
+            "url": self.url,
+            "connected": error.is_none(),
+            "error": error,
+            "workers": workers,
+        })
+    }
 }
 
-async fn list(connected: &[Workers], is_json: bool, io: &mut Io<'_>) -> Result {
-    let mut found: Vec<(String, WorkerStatus)> = Vec::new();
-    for workers in connected {
-        let namespace = workers.namespace().to_string();
-        let listed = workers.list().await.map_err(failed)?;
-        found.extend(listed.into_iter().map(|worker| (namespace.clone(), worker)));
+/// Asks the workers of each namespace, and prints what they tell as JSON or as lines.
+async fn print_answers<T: Serialize>(
+    configured: &ConfiguredWorkers,
+    ask: impl AsyncFn(&Workers) -> std::result::Result<Vec<T>, RemoteError>,
+    is_json: bool,
+    to_lines: impl Fn(&T) -> Vec<String>,
+    io: &mut Io<'_>,
+) -> Result {
+    let mut answers = Vec::new();
+    for NamespaceConnection { namespace, url, workers } in configured.connect_each().await {
+        let workers = match workers {
+            Ok(workers) => ask(&workers).await.map_err(|error| error.to_string()),
+            Err(reason) => Err(reason),
+        };
+        answers.push(NamespaceAnswer { namespace: namespace.to_string(), url, workers });
     }
     if is_json {
-        return print_json(&found, io);
+        let answers: Vec<Value> = answers.iter().map(NamespaceAnswer::to_json).collect();
+        writeln!(io.stdout, "{:#}", json!(answers))?;
+        return Ok(0);
     }
-    if found.is_empty() {
-        io.print_stderr("there are no workers");
-    }
-    for (namespace, worker) in found {
-        let tools = worker.tools.join(", ");
-        let silent = if worker.answers { "" } else { "  (does not answer)" };
-        let line = format!("{namespace}  {}  {}{silent}  {tools}", worker.id, worker.program);
-        writeln!(io.stdout, "{}", style::sanitize_text(&line))?;
-    }
-    Ok(0)
-}
-
-async fn stats(connected: &[Workers], is_json: bool, io: &mut Io<'_>) -> Result {
-    let mut found: Vec<(String, WorkerStats)> = Vec::new();
-    for workers in connected {
-        let namespace = workers.namespace().to_string();
-        let asked = workers.stats().await.map_err(failed)?;
-        found.extend(asked.into_iter().map(|worker| (namespace.clone(), worker)));
-    }
-    if is_json {
-        return print_json(&found, io);
-    }
-    if found.is_empty() {
-        io.print_stderr("there are no workers");
-    }
-    for (namespace, worker) in found {
-        let WorkerStats { id, running, limit, calls, failed, busy, refused, average_ms, .. } =
-            worker;
-        let line = format!(
-            "{namespace}  {id}  {running} of {limit} running  {calls} calls of {average_ms} ms, \
-             {failed} failed  refused: {busy} busy, {refused} other"
-        );
-        writeln!(io.stdout, "{}", style::sanitize_text(&line))?;
-    }
-    Ok(0)
-}
-
-async fn drain(connected: &[Workers], id: &str, io: &mut Io<'_>) -> Result {
-    let mut answer = Err(failed("there are no workers"));
-    for workers in connected {
-        answer = workers.drain(id).await.map_err(failed);
-        if answer.is_ok() {
-            io.print_stderr(format_args!("the worker `{id}` ends after its running calls"));
-            return Ok(0);
+    for NamespaceAnswer { namespace, workers, .. } in &answers {
+        let lines = match workers {
+            Err(reason) => vec![format!("not connected: {reason}")],
+            Ok(workers) if workers.is_empty() => vec!["no workers".to_owned()],
+            Ok(workers) => workers.iter().flat_map(&to_lines).collect(),
+        };
+        for line in lines {
+            writeln!(io.stdout, "{}", style::sanitize_text(&format!("{namespace}  {line}")))?;
         }
     }
-    answer.map(|()| 0)
+    Ok(0)
+}
+
+async fn list(
+    configured: &ConfiguredWorkers,
+    is_json: bool,
+    is_verbose: bool,
+    io: &mut Io<'_>,
+) -> Result {
+    let to_lines = |WorkerStatus { id, program, tools, answers, .. }: &WorkerStatus| {
+        let count = style::count_noun(tools.len(), "tool");
+        let silent = if *answers { "" } else { "  (does not answer)" };
+        let line = format!("{id}  {program}  {count}{silent}");
+        let names = tools.iter().filter(|_| is_verbose).map(|tool| format!("{id}  {tool}"));
+        std::iter::once(line).chain(names).collect()
+    };
+    print_answers(configured, Workers::list, is_json, to_lines, io).await
+}
+
+async fn stats(configured: &ConfiguredWorkers, is_json: bool, io: &mut Io<'_>) -> Result {
+    let to_line = |worker: &WorkerStats| {
+        let WorkerStats { id, running, limit, calls, failed, busy, refused, average_ms, .. } =
+            worker;
+        vec![format!(
+            "{id}  {running} of {limit} running  {calls} calls of {average_ms} ms, {failed} failed  \
+             refused: {busy} busy, {refused} other"
+        )]
+    };
+    print_answers(configured, Workers::stats, is_json, to_line, io).await
+}
+
+async fn drain(configured: &ConfiguredWorkers, id: &str, io: &mut Io<'_>) -> Result {
+    let mut missing = Vec::new();
+    for NamespaceConnection { namespace, workers, .. } in configured.connect_each().await {
+        let workers = match workers {
+            Ok(workers) => workers,
+            Err(reason) => {
+                missing.push(format!("the workers of `{namespace}` are not connected: {reason}"));
+                continue;
+            }
+        };
+        match workers.drain(id).await {
+            Ok(()) => {
+                io.print_stderr(format_args!("the worker `{id}` ends after its running calls"));
+                return Ok(0);
+            }
+            // It is none of this namespace.
+            Err(RemoteError::Config(_)) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    let error = failed(format_args!("there is no worker `{}`", id.escape_debug()));
+    Err(error.hint(match missing.is_empty() {
+        true => "`workers list` names them".to_owned(),
+        false => missing.join("; "),
+    }))
+}
+
+fn failed(error: impl std::fmt::Display) -> CommandError {
+    CommandError::new(FAILED, ToolError::unavailable(error))
 }

@@ -78,6 +78,16 @@ impl WorkerServer {
     pub(super) async fn connect(&self) -> std::result::Result<Workers, RemoteError> {
         Workers::connect(&self.nats, self.config.clone()).await
     }
+
+    /// Connects in the background, and tries again until the server is there.
+    pub(super) fn connect_in_background(&self) -> Workers {
+        Workers::connect_in_background(&self.nats, self.config.clone())
+    }
+
+    /// Returns the address of the NATS server.
+    pub(super) fn url(&self) -> &str {
+        self.nats.url()
+    }
 }
 
 impl WorkerEntry {

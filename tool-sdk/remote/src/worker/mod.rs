@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_nats::Client;
 use async_nats::service::ServiceExt as _;
 use async_nats::service::endpoint::Endpoint;
 use async_nats::service::{Request, Service};
@@ -190,10 +191,44 @@ impl Worker {
         pipeline: Pipeline,
         session: Session,
     ) -> Result<Self, RemoteError> {
-        let client = server.connect(&format!("worker of {}", config.namespace)).await?;
+        let client = server.connect(&client_name(&config)).await?;
+        Ok(Self::with_client(client, config, pipeline, session))
+    }
+
+    /// Like [`connect`](Self::connect), but tries again, with pauses of at most 2 s, for as long as the
+    /// server cannot be reached. `on_failure` hears why, after each attempt.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the server refuses the connection, or when the configuration is wrong.
+    pub async fn connect_with_retry(
+        server: &NatsConfig,
+        config: WorkerConfig,
+        pipeline: Pipeline,
+        session: Session,
+        mut on_failure: impl FnMut(&RemoteError),
+    ) -> Result<Self, RemoteError> {
+        let name = client_name(&config);
+        let is_unreachable = |error: &RemoteError| {
+            let is_unreachable = matches!(error, RemoteError::Connect(_));
+            if is_unreachable {
+                on_failure(error);
+            }
+            is_unreachable
+        };
+        let client = NatsConfig::retry(|| server.connect(&name), is_unreachable).await?;
+        Ok(Self::with_client(client, config, pipeline, session))
+    }
+
+    fn with_client(
+        client: Client,
+        config: WorkerConfig,
+        pipeline: Pipeline,
+        session: Session,
+    ) -> Self {
         let mut id = random_id();
         id.truncate(16);
-        Ok(Self(Arc::new(WorkerState {
+        Self(Arc::new(WorkerState {
             id,
             sessions: WorkerSessions::new(session),
             payloads: MessageCodec::new(client, &config.namespace),
@@ -209,7 +244,7 @@ impl Worker {
             counters: WorkerCounters::default(),
             config,
             pipeline,
-        })))
+        }))
     }
 
     /// Returns the id of the worker.
@@ -356,6 +391,11 @@ impl WorkerState {
         let subject = changed_subject(&self.config.namespace);
         let _ = timeout(SEND_TIMEOUT, self.payloads.client.publish(subject, gone)).await;
     }
+}
+
+/// Returns the name under which the server lists the connection of a worker.
+fn client_name(config: &WorkerConfig) -> String {
+    format!("worker of {}", config.namespace)
 }
 
 fn tagged(kind: EndpointKind, endpoint: Endpoint) -> BoxStream<'static, (EndpointKind, Request)> {

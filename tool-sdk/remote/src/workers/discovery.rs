@@ -6,6 +6,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_nats::connection::State;
 use async_nats::service::{Info, Stats};
 use async_nats::{StatusCode, Subscriber};
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::host_connection::CONNECTION_LOST;
 use super::{WorkerStats, WorkersState};
 use crate::error::RemoteError;
 use crate::protocol::{PROGRAM, RUN, WORKER, changed_subject, service_name};
@@ -107,6 +109,10 @@ impl WorkersState {
     /// Sends a request of the services API to all workers, and returns what they answer in time.
     async fn request_all<T: DeserializeOwned>(&self, verb: &str) -> Result<Vec<T>, RemoteError> {
         let client = &self.payloads.client;
+        if client.connection_state() != State::Connected {
+            // Silence says nothing of workers then.
+            return Err(RemoteError::NotConnected(CONNECTION_LOST.to_owned()));
+        }
         let inbox = client.new_inbox();
         let mut answers = client.subscribe(inbox.clone()).await.map_err(RemoteError::request)?;
         let subject = format!("$SRV.{verb}.{}", service_name(&self.config.namespace));

@@ -1,13 +1,15 @@
 //! The workers of a namespace, whose tools a host has beside its own.
 //!
-//! [`discovery`] keeps the list of workers, [`published_tools`] publishes their tools in the
-//! [`attached_toolset`], [`tool`] is a tool of theirs, [`prepare`] and [`run`] are the two messages of
-//! a call, and [`questions`] answers what its tool asks meanwhile.
+//! [`host_connection`] is the connection to the server, [`discovery`] keeps the list of workers,
+//! [`published_tools`] publishes their tools in the [`attached_toolset`], [`tool`] is a tool of theirs,
+//! [`prepare`] and [`run`] are the two messages of a call, and [`questions`] answers what its tool asks
+//! meanwhile.
 //!
 //! **Invariant:** nothing that a worker says lowers what the host requires of a call.
 
 mod attached_toolset;
 mod discovery;
+mod host_connection;
 mod known_workers;
 mod prepare;
 mod published_tools;
@@ -20,13 +22,16 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_nats::Client;
 use serde::Serialize;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Pipeline, ToolPins, Toolset};
 
 use self::attached_toolset::AttachedToolset;
 pub use self::attached_toolset::shared_prefix_message;
+pub use self::host_connection::ConnectionStatus;
+use self::host_connection::HostConnection;
 use self::known_workers::KnownWorkers;
 use self::published_tools::PublishedTools;
 use crate::connection::NatsConfig;
@@ -135,7 +140,7 @@ impl WorkersConfig {
 pub struct Workers(Arc<OpenWorkers>);
 
 /// Closes the connection when the last handle is dropped: tools and state own each other.
-struct OpenWorkers(Arc<WorkersState>);
+struct OpenWorkers(Arc<HostConnection>);
 
 impl Drop for OpenWorkers {
     fn drop(&mut self) {
@@ -147,7 +152,7 @@ impl Drop for OpenWorkers {
 struct WorkersState {
     config: WorkersConfig,
     payloads: MessageCodec,
-    attached: AttachedToolset,
+    attached: Arc<AttachedToolset>,
     known: Mutex<KnownWorkers>,
     /// Held while workers are asked, so that an old answer never replaces a newer one.
     asking: tokio::sync::Mutex<()>,
@@ -214,21 +219,43 @@ impl Workers {
     ///
     /// Fails when the server cannot be reached. That there is no worker is no error.
     pub async fn connect(server: &NatsConfig, config: WorkersConfig) -> Result<Self, RemoteError> {
-        let client = server.connect(&format!("host of {}", config.namespace)).await?;
-        let state = Arc::new(WorkersState {
-            payloads: MessageCodec::new(client, &config.namespace),
-            config,
-            attached: AttachedToolset::default(),
-            known: Mutex::default(),
-            asking: tokio::sync::Mutex::default(),
-            published: Mutex::default(),
-            look_now: Notify::new(),
-            closed: CancellationToken::new(),
-        });
-        state.discover().await?;
-        let watched = discovery::subscribe(&state).await?;
-        tokio::spawn(discovery::watch(Arc::downgrade(&state), watched, state.closed.clone()));
-        Ok(Self(Arc::new(OpenWorkers(state))))
+        let connection = HostConnection::new(server.clone(), config);
+        connection.connect().await?;
+        Ok(Self(Arc::new(OpenWorkers(connection))))
+    }
+
+    /// Returns at once, and connects in the background: a server that cannot be reached is tried again,
+    /// with pauses of at most 2 s, until the connection is closed. The tools are published once it is
+    /// there.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a Tokio runtime.
+    #[must_use]
+    pub fn connect_in_background(server: &NatsConfig, config: WorkersConfig) -> Self {
+        let connection = HostConnection::new(server.clone(), config);
+        tokio::spawn(Arc::clone(&connection).connect_with_retry());
+        Self(Arc::new(OpenWorkers(connection)))
+    }
+
+    /// Returns whether the host is connected to the server, and follows changes of that.
+    ///
+    /// # Examples
+    ///
+    /// Wait until the server is there:
+    ///
+    /// ```no_run
+    /// use tool_sdk::remote::{ConnectionStatus, Workers};
+    ///
+    /// # async fn example(workers: Workers) {
+    /// let mut connection = workers.connection();
+    /// let is_connected = |status: &ConnectionStatus| *status == ConnectionStatus::Connected;
+    /// let _ = connection.wait_for(is_connected).await;
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn connection(&self) -> watch::Receiver<ConnectionStatus> {
+        self.0.0.status().subscribe()
     }
 
     /// Adds the tools to those of `pipeline`, keeps them current, and closes the connection with the
@@ -253,24 +280,17 @@ impl Workers {
     /// Fails as [`attach_to`](Self::attach_to) does.
     #[doc(hidden)]
     pub fn attach_toolset(&self, toolset: &Arc<Toolset>) -> Result<(), RemoteError> {
-        let state = self.state();
-        let before = state.toolset();
-        state.attached.attach(toolset, &state.config.namespace)?;
-        if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, toolset)) {
-            state.lock_published().remove_from(&before);
-        }
-        state.publish();
-        Ok(())
+        self.0.0.attach(toolset)
     }
 
-    fn state(&self) -> &Arc<WorkersState> {
-        &self.0.0
+    fn state(&self) -> Result<&Arc<WorkersState>, RemoteError> {
+        self.0.0.state()
     }
 
     /// Returns the namespace.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
-        &self.state().config.namespace
+        &self.0.0.config.namespace
     }
 
     /// Asks which workers there are, and returns them.
@@ -279,8 +299,9 @@ impl Workers {
     ///
     /// Fails when the server does not answer.
     pub async fn list(&self) -> Result<Vec<WorkerStatus>, RemoteError> {
-        self.state().discover().await?;
-        Ok(self.state().lock_known().statuses())
+        let state = self.state()?;
+        state.discover().await?;
+        Ok(state.lock_known().statuses())
     }
 
     /// Asks the workers for their statistics.
@@ -289,14 +310,14 @@ impl Workers {
     ///
     /// Fails when the server does not answer.
     pub async fn stats(&self) -> Result<Vec<WorkerStats>, RemoteError> {
-        self.state().request_stats().await
+        self.state()?.request_stats().await
     }
 
     /// Returns why tools of the workers are left out of the toolset, by the names that they would have:
     /// another tool has the name, or they could never be called.
     #[must_use]
     pub fn left_out_tools(&self) -> BTreeMap<String, String> {
-        self.state().lock_published().left_out().clone()
+        self.state().map(|state| state.lock_published().left_out().clone()).unwrap_or_default()
     }
 
     /// Lets a worker end after its running calls.
@@ -305,7 +326,7 @@ impl Workers {
     ///
     /// Fails when there is no such worker, or when it does not accept the permit.
     pub async fn drain(&self, worker: &str) -> Result<(), RemoteError> {
-        let state = self.state();
+        let state = self.state()?;
         let is_known = state.lock_known().statuses().iter().any(|status| status.id == worker);
         if !is_known {
             let shown: String = worker.escape_debug().take(80).collect();
@@ -329,17 +350,27 @@ impl Workers {
 
     /// Removes the tools, and ends the connection once running calls have ended.
     pub fn close(&self) {
-        self.state().close();
+        self.0.0.close();
     }
 }
 
 impl WorkersState {
-    fn close(&self) {
-        self.closed.cancel();
-        if let Some(toolset) = self.toolset() {
-            self.lock_published().remove_from(&toolset);
-        }
-        self.attached.detach();
+    fn new(
+        client: Client,
+        config: WorkersConfig,
+        attached: Arc<AttachedToolset>,
+        closed: CancellationToken,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            payloads: MessageCodec::new(client, &config.namespace),
+            config,
+            attached,
+            known: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            published: Mutex::default(),
+            look_now: Notify::new(),
+            closed,
+        })
     }
 
     fn toolset(&self) -> Option<Arc<Toolset>> {

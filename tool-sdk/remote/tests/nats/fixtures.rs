@@ -12,7 +12,8 @@ use tool_sdk_core::{
     Action, Approver, CancellationToken, Pipeline, Registry, Rule, Session, Toolset, tool, tools,
 };
 use tool_sdk_remote::{
-    NatsConfig, PermitSigner, PermitVerifier, Worker, WorkerConfig, Workers, WorkersConfig,
+    ConnectionStatus, NatsConfig, PermitSigner, PermitVerifier, Worker, WorkerConfig, Workers,
+    WorkersConfig,
 };
 
 use crate::tools::worker_tools;
@@ -54,19 +55,25 @@ pub(crate) struct NatsServer {
     port: u16,
     program: PathBuf,
     folder: tempfile::TempDir,
+    arguments: &'static [&'static str],
 }
 
 impl NatsServer {
     /// Starts a server, or prints why the test is skipped.
     pub(crate) async fn start() -> Option<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts a server with these arguments.
+    pub(crate) async fn start_with(arguments: &'static [&'static str]) -> Option<Self> {
         let Some(program) = std::env::var_os(NATS_SERVER) else {
             eprintln!("skipped: {NATS_SERVER} does not name a program of the NATS server");
             return None;
         };
         let program = PathBuf::from(program);
         let folder = tempfile::tempdir().unwrap();
-        let (child, port) = start_server(&program, None, folder.path()).await;
-        Some(Self { child, port, program, folder })
+        let (child, port) = start_server(&program, None, folder.path(), arguments).await;
+        Some(Self { child, port, program, folder, arguments })
     }
 
     pub(crate) fn config(&self) -> NatsConfig {
@@ -80,8 +87,8 @@ impl NatsServer {
 
     /// Starts it again at the same port.
     pub(crate) async fn restart(&mut self) {
-        let port = Some(self.port);
-        (self.child, _) = start_server(&self.program, port, self.folder.path()).await;
+        let Self { program, port, folder, arguments, .. } = self;
+        (self.child, _) = start_server(program, Some(*port), folder.path(), arguments).await;
     }
 
     /// Connects to the server without the crate under test.
@@ -112,13 +119,19 @@ impl NatsServer {
 }
 
 /// Starts a server at this port, or at one that it chooses; returns it with its port once it listens.
-async fn start_server(program: &PathBuf, port: Option<u16>, folder: &Path) -> (Child, u16) {
+async fn start_server(
+    program: &Path,
+    port: Option<u16>,
+    folder: &Path,
+    arguments: &[&str],
+) -> (Child, u16) {
     let port = port.map_or("-1".to_owned(), |port| port.to_string());
     let child = Command::new(program)
         .args(["--addr", "127.0.0.1", "--port", &port, "--jetstream", "--store_dir"])
         .arg(folder)
         .arg("--ports_file_dir")
         .arg(folder)
+        .args(arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
@@ -217,7 +230,10 @@ impl LocalWorker {
         config: WorkerConfig,
         pipeline: Pipeline,
     ) -> Self {
-        let worker = connect_worker(&server.config(), config, pipeline).await;
+        Self::serve(connect_worker(&server.config(), config, pipeline).await)
+    }
+
+    pub(crate) fn serve(worker: Worker) -> Self {
         let (id, shutdown) = (worker.id().to_owned(), CancellationToken::new());
         let until = shutdown.clone();
         let serving = tokio::spawn(async move { worker.serve(until).await.unwrap() });
@@ -298,8 +314,11 @@ impl TestHost {
     /// Waits until this many workers are known.
     pub(crate) async fn wait_for_workers(&self, count: usize) {
         let start = Instant::now();
+        let mut connection = self.workers.connection();
         loop {
-            let known = self.workers.list().await.unwrap();
+            connection.wait_for(|status| *status == ConnectionStatus::Connected).await.unwrap();
+            // The connection may have been lost since.
+            let Ok(known) = self.workers.list().await else { continue };
             if known.len() == count && known.iter().all(|worker| worker.answers) {
                 return;
             }

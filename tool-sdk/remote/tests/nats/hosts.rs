@@ -1,14 +1,19 @@
-//! Hosts: names that are in use, namespaces with the same names.
+//! Hosts: servers that come late and go, names that are in use.
 
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
 use tool_sdk_core::{
-    Action, Call, Definition, DynamicTool, Pipeline, Registry, Rule, Schema, Tool, ToolError,
-    ToolName, Toolset,
+    Action, Call, Definition, DynamicTool, ErrorKind, Pipeline, Registry, Rule, Schema, Session,
+    Tool, ToolError, ToolName, Toolset,
 };
-use tool_sdk_remote::{Namespace, PermitSigner, Workers, WorkersConfig};
+use tool_sdk_remote::{
+    ConnectionStatus, Namespace, PermitSigner, RemoteError, Worker, Workers, WorkersConfig,
+};
 
-use crate::fixtures::{KEY, LocalWorker, NatsServer, TestHost, worker_config, workers_config};
+use crate::fixtures::{
+    KEY, LocalWorker, NatsServer, TestHost, worker_config, worker_pipeline, workers_config,
+};
 
 /// A tool of this name, which says that it runs on the host.
 fn own_tool(name: &'static str, description: &'static str) -> impl Tool {
@@ -20,6 +25,99 @@ fn own_tool(name: &'static str, description: &'static str) -> impl Tool {
 fn pipeline_with(tools: Vec<Arc<dyn Tool>>) -> Pipeline {
     Pipeline::new(Toolset::new(Registry::builder().add(tools).build().unwrap()))
         .rules([Rule::parse(Action::Allow, "remote__*").unwrap()])
+}
+
+async fn wait_for_status(workers: &Workers, wanted: impl Fn(&ConnectionStatus) -> bool) {
+    workers.connection().wait_for(wanted).await.unwrap();
+}
+
+fn is_disconnected(status: &ConnectionStatus) -> bool {
+    matches!(status, ConnectionStatus::Disconnected(_))
+}
+
+fn is_connected(status: &ConnectionStatus) -> bool {
+    *status == ConnectionStatus::Connected
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn host_and_worker_may_start_before_the_server() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    server.kill().await;
+    let nats = server.config();
+
+    let workers = Workers::connect_in_background(&nats, workers_config());
+    let host = TestHost::attach(workers, pipeline_with(vec![Arc::new(own_tool("own", "Own."))]));
+    wait_for_status(&host.workers, is_disconnected).await;
+    let ConnectionStatus::Disconnected(reason) = host.workers.connection().borrow().clone() else {
+        panic!("there is no server");
+    };
+    assert!(reason.starts_with("cannot connect to the NATS server nats://127.0.0.1:"), "{reason}");
+    let error = host.workers.list().await.unwrap_err();
+    assert_eq!(error.to_string(), reason);
+    assert_eq!(host.tool_names(), ["own"]);
+
+    let (failed, mut failures) = mpsc::unbounded_channel();
+    let connecting = tokio::spawn(async move {
+        let on_failure = |error: &RemoteError| failed.send(error.to_string()).unwrap();
+        let (config, pipeline) = (worker_config(), worker_pipeline([]));
+        Worker::connect_with_retry(&nats, config, pipeline, Session::default(), on_failure).await
+    });
+    assert!(failures.recv().await.unwrap().starts_with("cannot connect to the NATS server"));
+
+    server.restart().await;
+    let _worker = LocalWorker::serve(connecting.await.unwrap().unwrap());
+    host.wait_for_workers(1).await;
+    assert!(host.tool_names().contains(&"remote__demo__add".to_owned()), "{:?}", host.tool_names());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_refuses_is_not_waited_for() {
+    let access = ["--user", "ada", "--pass", "a password of the tests"];
+    let Some(server) = NatsServer::start_with(Box::leak(Box::new(access))).await else { return };
+    let nats = server.config();
+    let on_failure = |error: &RemoteError| panic!("it is tried again after: {error}");
+    let (config, pipeline) = (worker_config(), worker_pipeline([]));
+    let refused =
+        Worker::connect_with_retry(&nats, config, pipeline, Session::default(), on_failure).await;
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, RemoteError::Refused(_)), "{refused:?}");
+    assert!(refused.to_string().ends_with("authorization violation"), "{refused}");
+    assert!(matches!(
+        Workers::connect(&nats, workers_config()).await.unwrap_err(),
+        RemoteError::Refused(_)
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_connection_is_told_and_keeps_the_tools() {
+    let Some(mut server) = NatsServer::start().await else { return };
+    let _worker = LocalWorker::start(&server).await;
+    let host = TestHost::start(&server).await;
+    host.wait_for_workers(1).await;
+    assert_eq!(*host.workers.connection().borrow(), ConnectionStatus::Connected);
+
+    server.kill().await;
+    wait_for_status(&host.workers, is_disconnected).await;
+    let error = host.workers.list().await.unwrap_err();
+    assert_eq!(error.to_string(), "the connection to the NATS server was lost");
+    assert!(host.workers.stats().await.is_err());
+    assert!(host.tool_names().contains(&"remote__demo__add".to_owned()));
+    let call = || {
+        let call = Call::new("remote__demo__add", r#"{"a": 1, "b": 2}"#);
+        host.pipeline.call(&host.session, call)
+    };
+    let error = call().await.result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("did not run"), "{error}");
+
+    server.restart().await;
+    wait_for_status(&host.workers, is_connected).await;
+    host.wait_for_workers(1).await;
+    assert_eq!(call().await.result.unwrap().as_text(), "3");
+
+    host.workers.close();
+    assert_eq!(*host.workers.connection().borrow(), ConnectionStatus::Closed);
+    assert_eq!(host.tool_names(), ["hello"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,6 +155,11 @@ async fn a_name_that_is_in_use_keeps_no_other_tool_out() {
     host.workers.attach_to(&pipeline_with(vec![])).unwrap();
     assert_eq!(host.workers.left_out_tools().len(), 0);
     assert_eq!(host.tool_names(), ["remote__demo__add"], "the first toolset has none of them");
+
+    // A toolset may be dropped before another one is attached.
+    let other = pipeline_with(vec![]);
+    host.workers.attach_to(&other).unwrap();
+    assert!(other.toolset().get("remote__demo__add").is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
