@@ -30,7 +30,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const KEY: &str = "a secret of the benchmark, 32 bytes or more";
 
-/// How many calls a lane of latency has, after a tenth to warm up.
+/// How many requests and calls are timed, after a tenth to warm up.
 const CALLS: usize = 2000;
 
 /// How long a cell of the table is measured, and how many calls are in flight.
@@ -171,6 +171,8 @@ async fn wait_for(remote: &Workers, count: usize) -> Result<()> {
         if remote.list().await?.len() == count {
             return Ok(());
         }
+        // Nothing tells when a worker that was started serves.
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Err("the workers do not come".into())
 }
@@ -190,39 +192,34 @@ async fn measure_latency(port: &str, pipeline: &Pipeline) -> Result<()> {
     });
     // About the size of a message of a call.
     let body = vec![b'x'; 900];
-    let bare = median(async || {
-        client.request("bare", body.clone().into()).await?;
-        Ok(())
-    })
-    .await?;
     let session = Session::new("bench");
-    let call = median(async || {
+    let (mut bare, mut calls) = (Vec::with_capacity(CALLS), Vec::with_capacity(CALLS));
+    // One after the other, so that other programs of the machine disturb both alike.
+    for round in 0..CALLS + CALLS / 10 {
+        let started = Instant::now();
+        client.request("bare", body.clone().into()).await?;
+        let answered = Instant::now();
         let call = Call::new("remote__bench__add", r#"{"a": 1, "b": 2}"#);
         pipeline.call(&session, call).await.result?;
-        Ok(())
-    })
-    .await?;
+        // The first ones warm up.
+        if round >= CALLS / 10 {
+            bare.push(answered - started);
+            calls.push(answered.elapsed());
+        }
+    }
     let us = |time: Duration| time.as_secs_f64() * 1e6;
-    println!("one call after the other, median");
-    println!("  bare request and reply    {:7.0} us", us(bare));
-    println!("  call of a remote tool     {:7.0} us", us(call));
-    println!("  beside one round trip     {:7.2} x", us(call) / us(bare));
-    println!("  beside two round trips    {:7.2} x", us(call) / us(bare) / 2.0);
+    let (bare, call) = (us(median(bare)), us(median(calls)));
+    println!("a request and a call in turn, median");
+    println!("  bare request and reply    {bare:7.0} us");
+    println!("  call of a remote tool     {call:7.0} us");
+    println!("  beside one round trip     {:7.2} x", call / bare);
+    println!("  beside two round trips    {:7.2} x", call / bare / 2.0);
     Ok(())
 }
 
-async fn median(once: impl AsyncFn() -> Result<()>) -> Result<Duration> {
-    for _ in 0..CALLS / 10 {
-        once().await?;
-    }
-    let mut times = Vec::with_capacity(CALLS);
-    for _ in 0..CALLS {
-        let started = Instant::now();
-        once().await?;
-        times.push(started.elapsed());
-    }
+fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
-    Ok(times[CALLS / 2])
+    times[times.len() / 2]
 }
 
 /// Returns how many calls a second end well.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::internal::SessionListener;
 use tool_sdk_core::{Call, FailureRecord, Outcome, RawArgs, Signal, ToolError, ToolName};
@@ -154,9 +154,9 @@ impl WorkerState {
         work: impl Future<Output = T>,
     ) -> T {
         let mut work = std::pin::pin!(work);
-        let mut beats = tokio::time::interval(self.config.heartbeat);
-        // The first beat is at once, and nothing has taken a while yet.
-        beats.reset();
+        // Nothing has taken a while yet. The timer is registered when it is waited for.
+        let heartbeat = self.config.heartbeat;
+        let mut beats = interval_at(Instant::now() + heartbeat, heartbeat);
         loop {
             tokio::select! {
                 biased;

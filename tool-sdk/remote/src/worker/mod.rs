@@ -25,7 +25,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tool_sdk_core::{Pipeline, Session};
 
 use self::calls::SEND_TIMEOUT;
@@ -259,7 +259,25 @@ impl Worker {
     ///
     /// Fails when the tools cannot be offered.
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), RemoteError> {
-        let state = &self.0;
+        // As a task it runs on the threads that receive the messages; where a program blocks on this
+        // future, each request would wake another thread.
+        let serving = AbortOnDropHandle::new(tokio::spawn(self.0.serve_requests(shutdown)));
+        match serving.await {
+            Ok(served) => served,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            // The runtime is shut down.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl WorkerState {
+    /// Serves until the worker ends, and waits for the running calls.
+    async fn serve_requests(
+        self: Arc<Self>,
+        shutdown: CancellationToken,
+    ) -> Result<(), RemoteError> {
+        let state = &self;
         let client = &state.payloads.client;
         let subject = |verb| worker_subject(&state.config.namespace, &state.id, verb) + ".*";
         let mut cancels = client.subscribe(subject(CANCEL)).await.map_err(RemoteError::request)?;
@@ -324,9 +342,7 @@ impl Worker {
         let _ = timeout(SEND_TIMEOUT, client.flush()).await;
         Ok(())
     }
-}
 
-impl WorkerState {
     /// Registers a service with the current tools.
     async fn offer_tools(self: &Arc<Self>) -> Result<(Service, IncomingRequests), RemoteError> {
         let offer = Arc::new(ToolOffer::from_toolset(self.pipeline.toolset())?);

@@ -2,8 +2,8 @@
 //!
 //! [`host_connection`] is the connection to the server, [`discovery`] keeps the list of workers,
 //! [`published_tools`] publishes their tools in the [`attached_toolset`], [`tool`] is a tool of theirs,
-//! [`prepare`] and [`run`] are the two messages of a call, and [`questions`] answers what its tool asks
-//! meanwhile.
+//! [`prepare`] and [`run`] are the two messages of a call, [`replies`] receives what the worker reports, and
+//! [`questions`] answers what its tool asks meanwhile.
 //!
 //! **Invariant:** nothing that a worker says lowers what the host requires of a call.
 
@@ -14,6 +14,7 @@ mod known_workers;
 mod prepare;
 mod published_tools;
 mod questions;
+mod replies;
 mod run;
 mod tool;
 
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use async_nats::Client;
 use serde::Serialize;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 use tool_sdk_core::{Pipeline, ToolPins, Toolset};
 
@@ -34,6 +35,7 @@ pub use self::host_connection::ConnectionStatus;
 use self::host_connection::HostConnection;
 use self::known_workers::KnownWorkers;
 use self::published_tools::PublishedTools;
+use self::replies::ReplyInbox;
 use crate::connection::NatsConfig;
 use crate::error::RemoteError;
 use crate::namespace::Namespace;
@@ -153,6 +155,8 @@ struct WorkersState {
     config: WorkersConfig,
     payloads: MessageCodec,
     attached: Arc<AttachedToolset>,
+    /// Where workers report on running calls; opened with the first one.
+    replies: OnceCell<ReplyInbox>,
     known: Mutex<KnownWorkers>,
     /// Held while workers are asked, so that an old answer never replaces a newer one.
     asking: tokio::sync::Mutex<()>,
@@ -365,6 +369,7 @@ impl WorkersState {
             payloads: MessageCodec::new(client, &config.namespace),
             config,
             attached,
+            replies: OnceCell::new(),
             known: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             published: Mutex::default(),

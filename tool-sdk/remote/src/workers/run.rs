@@ -14,6 +14,7 @@ use tool_sdk_core::{Context, Output, RiskClass, Signal, ToolError};
 
 use super::prepare::PreparedElsewhere;
 use super::questions::QuestionHandler;
+use super::replies::ReplyInbox;
 use super::tool::{CheckedArguments, RemoteToolState};
 use crate::permit::PermitPurpose;
 use crate::protocol::{
@@ -99,22 +100,23 @@ impl RemoteToolState {
         let worker = &prepared.worker;
         let binding = prepared.facts.fingerprint.to_string();
         let permit = self.permit(PermitPurpose::Run, worker, binding, time_left(cx), cx);
-        let inbox = client.new_inbox();
         let started = async {
-            let messages = client.subscribe(inbox.clone()).await.map_err(|it| it.to_string())?;
+            let inbox = workers.replies.get_or_try_init(|| ReplyInbox::open(client)).await?;
             let signed = workers.config.signer.sign(&permit).map_err(|it| it.to_string())?;
             let headers = request_headers(&signed, cx);
             let encoded = workers.payloads.encode(headers, &arguments.to_request(cx)).await;
             let (headers, bytes) = encoded.map_err(|it| it.to_string())?;
-            let subject = worker_subject(namespace, worker, RUN);
+            let replies = inbox.receive_replies();
+            let (subject, reply) =
+                (worker_subject(namespace, worker, RUN), replies.subject.clone());
             client
-                .publish_with_reply_and_headers(subject, inbox.clone(), headers, bytes)
+                .publish_with_reply_and_headers(subject, reply, headers, bytes)
                 .await
                 .map_err(|it| it.to_string())?;
-            Ok::<_, String>(messages)
+            Ok::<_, String>(replies)
         };
-        let mut messages = match started.await {
-            Ok(messages) => messages,
+        let mut replies = match started.await {
+            Ok(replies) => replies,
             Err(reason) => return RunAttempt::NotRun(reason),
         };
         let mut cancel = CancelOnDrop {
@@ -128,7 +130,7 @@ impl RemoteToolState {
             let silence = workers.config.lost_after;
             let received = tokio::select! {
                 biased;
-                received = timeout_at(heard + silence, messages.next()) => received,
+                received = timeout_at(heard + silence, replies.messages.recv()) => received,
                 Some(()) = answering.next() => continue,
             };
             heard = Instant::now();

@@ -144,7 +144,7 @@ async fn a_paused_worker_is_lost_and_runs_nothing_when_it_comes_back() {
         let error = outcome.result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(error.message().contains("may have run"), "{error}");
-        // The silence began with the last heartbeat before the fault.
+        // The host heard the worker before this test saw the progress.
         assert!((LOST_AFTER / 2..TOLD_WITHIN).contains(&took), "{took:?}");
         // A call that is made meanwhile is not prepared, and so does not run later either.
         let late = folder.path().join(format!("late-{round}"));
