@@ -146,6 +146,6 @@ impl KnownWorkers {
 }
 
 /// Whether a text can be a part of a subject.
-fn is_token(text: &str) -> bool {
+pub(super) fn is_token(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_alphanumeric())
 }

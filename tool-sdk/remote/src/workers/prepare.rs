@@ -9,6 +9,7 @@ use async_nats::{Message, RequestErrorKind};
 use tokio::time::{Instant, timeout};
 use tool_sdk_core::{CallFacts, Context, ToolError};
 
+use super::known_workers::is_token;
 use super::tool::{CheckedArguments, RemoteToolState};
 use crate::error::RemoteError;
 use crate::permit::{Permit, PermitPurpose, random_id};
@@ -148,6 +149,13 @@ impl RemoteToolState {
             _ => NotPrepared::Connection(RemoteError::request(error)),
         })?;
         match workers.payloads.read(&message).await.map_err(NotPrepared::Connection)? {
+            // The id becomes a part of the subject to which the permit to run is sent.
+            PrepareAnswer::Prepared { worker: answering, .. }
+                if !may_answer(worker, &answering) =>
+            {
+                let error = "a worker answered under an id that is not its own";
+                Err(NotPrepared::Connection(RemoteError::Request(error.to_owned())))
+            }
             PrepareAnswer::Prepared { worker, facts } => {
                 let prefix = workers.config.namespace.prefix();
                 let facts = facts.with_permission_prefix(&prefix, &self.remote_permission);
@@ -188,5 +196,25 @@ impl RemoteToolState {
             self.remote_name
         ))
         .hint("it did not run; go on without it, or try again later")
+    }
+}
+
+/// Whether a worker with the id `answering` may have prepared a call that was sent to `asked`, or to any
+/// worker if that is empty.
+fn may_answer(asked: &str, answering: &str) -> bool {
+    is_token(answering) && (asked.is_empty() || asked == answering)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_names_one_worker() {
+        let id = random_id();
+        assert!(may_answer("", &id) && may_answer(&id, &id) && !may_answer("other", &id));
+        for bad in ["", "*", ">", "a.b", "a.run", "a b", "a\r\n", "ä", &"a".repeat(65)] {
+            assert!(!may_answer("", bad) && !may_answer(bad, bad), "{bad}");
+        }
     }
 }

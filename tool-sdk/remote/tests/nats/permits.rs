@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tool_sdk_core::Call;
+use tool_sdk_core::{Call, ErrorKind};
 
 use crate::fixtures::{
     HANGS, KEY, LocalWorker, NatsServer, TestHost, rounds, runs_in, worker_config, worker_pipeline,
@@ -245,6 +245,47 @@ async fn fuzzed_permits_run_nothing() {
                 1 => drop(bytes.remove(at)),
                 _ => bytes.insert(at, b'A'),
             }
+// RW9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permit_to_run_goes_to_no_subject_that_an_answer_makes_up() {
+    let Some(server) = NatsServer::start().await else { return };
+    let mut worker = server.spawn_worker().await;
+    let host = TestHost::start(&server).await;
+    host.wait_for_workers(1).await;
+    worker.pause().await;
+    let client = server.client().await;
+    let mut prepares = client.subscribe("tools.demo.v1.tool.add.*").await.unwrap();
+    let mut sent = client.subscribe("tools.demo.v1.worker.>").await.unwrap();
+    client.flush().await.unwrap();
+    let answer = json!({ "prepared": {
+        "worker": "0123.prepare.x",
+        "facts": {
+            "fingerprint": "0".repeat(64), "summary": null, "resources": [], "paths": [],
+            "approval_required": null, "suggestions": [], "restricts_suggestions": false,
+            "judges_patterns": false, "is_dangerous": false, "preview": { "Ok": null },
+            "concurrency_key": null,
+        },
+    } });
+    let call = Call::new("remote__demo__add", r#"{"a": 1, "b": 2}"#);
+    let (outcome, ()) = tokio::join!(host.pipeline.call(&host.session, call), async {
+        let reply = prepares.next().await.unwrap().reply.unwrap();
+        client.publish(reply, answer.to_string().into()).await.unwrap();
+    });
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Unavailable);
+    client.flush().await.unwrap();
+    // What was sent before this has arrived with it.
+    client.publish("tools.demo.v1.worker.end", Bytes::new()).await.unwrap();
+    let mut subjects = Vec::new();
+    while let Some(message) = sent.next().await {
+        if message.subject.ends_with(".end") {
+            break;
+        }
+        subjects.push(message.subject.to_string());
+    }
+    assert!(subjects.iter().all(|it| !it.contains("0123")), "{subjects:?}");
+    worker.kill().await;
+}
+
         }
         let changed = String::from_utf8(bytes).unwrap();
         if changed == text {
