@@ -60,6 +60,8 @@ impl WorkerState {
     /// Describes a call.
     async fn prepare(&self, request: &Request) -> Result<PrepareAnswer, WorkerRefusal> {
         let permit = self.check_permit(request, PermitPurpose::Prepare)?;
+        // A preview may show a file, and a replay would have it sent to another inbox.
+        self.nonces.use_once(&permit.nonce, expiry(&permit), now_ms())?;
         let received = self.read_request(request).await?;
         if permit.binding != arguments_digest(&received.arguments) {
             return Err(WorkerRefusal::Permit);
@@ -351,7 +353,8 @@ fn call_of(permit: &Permit, received: CallRequest) -> Call<'static> {
 
 /// Returns when the nonce of a permit can be forgotten.
 fn expiry(permit: &Permit) -> u64 {
-    const MARGIN_MS: u64 = 60_000;
+    // More than the clocks may differ.
+    const MARGIN_MS: u64 = 10_000;
     permit.expires_ms.saturating_add(MARGIN_MS)
 }
 

@@ -206,6 +206,27 @@ async fn a_permit_does_not_count_for_another_worker() {
         assert_eq!(heard.refusal_of(&subject, &request).await, "permit");
     }
     assert_eq!(heard.runs(), 1);
+// RW6: a replay would send the preview, which may show a file, to another inbox.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permit_to_prepare_counts_once() {
+    let Some(server) = NatsServer::start().await else { return };
+    let _worker = LocalWorker::start(&server).await;
+    let host = TestHost::start(&server).await;
+    host.wait_for_workers(1).await;
+    let client = server.client().await;
+    let mut heard = client.subscribe("tools.demo.v1.tool.add.*").await.unwrap();
+    client.flush().await.unwrap();
+    let call = Call::new("remote__demo__add", r#"{"a": 1, "b": 2}"#);
+    assert_eq!(host.pipeline.call(&host.session, call).await.text(), "3");
+    let message = heard.next().await.unwrap();
+    for _ in 0..rounds() {
+        let (subject, headers) = (message.subject.clone(), message.headers.clone().unwrap());
+        let replayed = client.request_with_headers(subject, headers, message.payload.clone());
+        let answer: Value = serde_json::from_slice(&replayed.await.unwrap().payload).unwrap();
+        assert_eq!(answer, json!({ "refused": "replayed" }));
+    }
+}
+
 }
 
 // RW2
