@@ -435,12 +435,12 @@ mod tests {
                 "url = 'https://a'\noauth = { client_id = 'x', client_secret_env = 'A' }",
                 "`client_secret_env` needs `issuer`",
             ),
-            ("url = 'https://a'\nbearer_env = 'A'\noauth = {}", "nothing beside `bearer_env`"),
+            ("url = 'https://a'\nbearer_env = 'A'\noauth = {}", "no effect with `bearer_env`"),
             ("command = 'x'\noauth = {}", "`oauth` has no effect with `command`"),
             ("url = 'https://a'\nsandbox = 'off'", "`sandbox` has no effect with `url`"),
             ("command = 'x'\nsandbox = 'on'", "`off`, `best_effort`, `required`"),
-            ("command = 'x'\nsandbox_level = 'read_only'", "nothing without `sandbox`"),
-            ("command = 'x'\nsandbox_network = true", "nothing without `sandbox`"),
+            ("command = 'x'\nsandbox_level = 'read_only'", "no effect without `sandbox`"),
+            ("command = 'x'\nsandbox_network = true", "no effect without `sandbox`"),
         ] {
             check_mistake(&format!("[mcp.servers.s]\n{entry}\n"), words);
         }
