@@ -492,7 +492,7 @@ mod tests {
             (json!({ "sandbox": "off" }), "best_effort"),
             (json!({ "sandbox": "auto" }), "required"),
             (json!({ "sandbox": "required", "sandbox_level": "full" }), "workspace_write"),
-            (json!({ "sandbox_network": false }), "nothing without `sandbox`"),
+            (json!({ "sandbox_network": false }), "no effect without `sandbox`"),
         ] {
             let error = harness().error("register_mcp_server", with(more.clone())).await;
             assert_eq!(error.kind(), ErrorKind::InvalidArgs, "{more}: {error}");

@@ -26,8 +26,8 @@ async fn the_agent_announces_what_it_does() {
             let file = folder.work().join("notes.txt");
             for (cwd, problem) in [
                 ("relative", "must be an absolute path"),
-                ("/no/such/folder", "no folder that exists"),
-                (file.to_str().unwrap_or_default(), "no folder that exists"),
+                ("/no/such/folder", "not an existing folder"),
+                (file.to_str().unwrap_or_default(), "not an existing folder"),
                 ("/", "all of it would be open to the agent"),
             ] {
                 let opened = editor.connection.send_request(NewSessionRequest::new(cwd));
