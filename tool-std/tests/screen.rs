@@ -102,7 +102,7 @@ async fn a_terminal_is_started_typed_into_and_ended() {
 
 // F156
 #[tokio::test]
-async fn looking_asks_nobody_and_starting_does() {
+async fn status_is_allowed_and_starting_asks() {
     let decision = async |rules: &[&str], action: &str| {
         let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
         let pipeline = Pipeline::new(registry()).mode(Mode::Auto).rules(rules);

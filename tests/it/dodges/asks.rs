@@ -107,7 +107,7 @@ async fn no_pattern_covers_what_was_not_understood() {
 }
 
 #[tokio::test]
-async fn whoever_is_asked_reads_the_reason_of_a_hook() {
+async fn the_prompt_shows_the_reason_of_a_hook() {
     let ap = Arc::new(ScriptedApprover::new([ApprovalResponse::Once]));
     let p = pipeline_of(Toy {
         d: definition_of("run", RiskClass::Execute),

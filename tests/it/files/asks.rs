@@ -22,10 +22,10 @@ async fn every_ask_carries_the_difference() {
     }
 }
 
-// F140: nobody answers for what does not happen; where a person has to be asked before anything
-// is told, they read why it would not.
+// F140: a person is not asked about a call that cannot run; where the file is hidden by an `ask` rule,
+// the person reads why the call would fail.
 #[tokio::test]
-async fn a_call_that_cannot_run_asks_nobody() {
+async fn a_call_that_cannot_run_is_not_asked_about() {
     let edit = |path: &str| json!({ "path": path, "old_string": "nope", "new_string": "new" });
     let patch = |body: &str| json!({ "input": patch(body) });
     for (tool, arguments, part) in [
@@ -191,9 +191,9 @@ async fn a_patch_asks_once() {
     assert_eq!((asks.len(), subjects), (1, vec!["a", "b", "c"]));
 }
 
-// PA7: to allow edits is not to allow what runs later.
+// PA7: a rule that allows edits does not allow changes of files that run later.
 #[tokio::test]
-async fn what_runs_later_is_asked_about_whatever_is_allowed() {
+async fn files_that_run_later_need_approval_despite_allow_rules() {
     let calls = [
         ("write_file", json!({ "path": ".git/hooks/pre-commit", "content": "x" })),
         ("edit_file", json!({ "path": ".envrc", "old_string": "a", "new_string": "b" })),

@@ -8,7 +8,7 @@ use super::*;
 
 // A call that is dropped half-way leaves the old file or the new one, and nothing else.
 #[test]
-fn whoever_leaves_early_leaves_no_litter() {
+fn a_dropped_call_leaves_no_temporary_files() {
     let calls = [
         ("write_file", json!({ "path": "f", "content": "new" })),
         ("write_file", json!({ "path": "deep/down/f", "content": "new" })),

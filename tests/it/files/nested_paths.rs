@@ -119,7 +119,7 @@ async fn clear_default(args: Args<WithDefault>) -> String {
 
 // F77: where serde buffers a value, or a type decodes itself, a path is authorized all the same.
 #[tokio::test]
-async fn authorizes_a_path_wherever_it_is_decoded() {
+async fn authorizes_a_path_however_it_is_decoded() {
     let folder = TempDir::new().unwrap();
     let session = Session::new("s").with_service(Workspace::open([folder.path()]).unwrap());
     let tools = tools![

@@ -201,9 +201,10 @@ async fn a_running_tool_may_ask() {
     assert_eq!(reach(pipeline().rules([deny]).approver(yes)).await, "false");
 }
 
-// F54: what a person takes to answer is not on the tool's time; what it takes itself is.
+// F54: the time that a person takes to answer does not count towards the timeout; that of the tool
+// does.
 #[tokio::test(start_paused = true)]
-async fn a_person_thinks_on_nobodys_time() {
+async fn prompts_do_not_count_towards_the_timeout() {
     /// Reach a host, then work.
     #[tool(read, timeout = "300ms", register = false)]
     async fn reach(
@@ -317,7 +318,7 @@ async fn a_rule_that_decides_is_not_told_as_one_about_nothing() {
 
 // P4: the hint names a rule only where that rule would help.
 #[tokio::test]
-async fn what_nobody_can_answer_says_what_would_help() {
+async fn a_denial_without_approver_names_the_rule_that_would_help() {
     struct Asks;
     impl Hook for Asks {
         async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
@@ -402,9 +403,9 @@ async fn an_approval_that_does_not_cover_the_call_is_told() {
     }
 }
 
-// F82: a question that nobody takes to a person is a no, but not that of a person.
+// F82: an approval request that the approver drops is a denial, but not one by a person.
 #[tokio::test]
-async fn a_dropped_question_is_nobodys_no() {
+async fn a_dropped_request_is_not_denied_by_a_person() {
     let log = Log::default();
     for is_read in [true, false] {
         let (approver, mut inbox) = approval_channel();

@@ -151,12 +151,12 @@ impl HttpRejection {
 enum HeaderField<'a> {
     Missing,
     Text(&'a str),
-    /// It is repeated, or no text.
+    /// It is repeated, or not text.
     Invalid,
 }
 
 impl<'a> HeaderField<'a> {
-    fn of(headers: &'a HeaderMap, name: &HeaderName) -> Self {
+    fn find(headers: &'a HeaderMap, name: &HeaderName) -> Self {
         let mut values = headers.get_all(name).iter();
         match (values.next(), values.next()) {
             (None, _) => Self::Missing,
@@ -207,13 +207,13 @@ impl Authenticator {
     ) -> Result<(), HttpRejection> {
         let one_of =
             |value: &str, list: &[String]| list.iter().any(|it| it.eq_ignore_ascii_case(value));
-        let host = HeaderField::of(headers, &HOST).text();
+        let host = HeaderField::find(headers, &HOST).text();
         if !host.is_some_and(|host| one_of(host, &self.hosts))
             || !target.is_none_or(|target| one_of(target, &self.hosts))
         {
             return Err(HttpRejection::Host);
         }
-        match HeaderField::of(headers, &ORIGIN) {
+        match HeaderField::find(headers, &ORIGIN) {
             HeaderField::Missing => Ok(()),
             HeaderField::Text(origin) if one_of(origin, &self.origins) => Ok(()),
             HeaderField::Text(origin) if self.is_own_origin(origin, host) => Ok(()),
@@ -260,7 +260,7 @@ impl Authenticator {
     }
 
     fn find_caller(&self, headers: &HeaderMap) -> Option<HttpCaller> {
-        match HeaderField::of(headers, &AUTHORIZATION) {
+        match HeaderField::find(headers, &AUTHORIZATION) {
             HeaderField::Missing => self.find_console_caller(headers),
             _ => self.find_bearer(bearer_token(headers)?),
         }
@@ -332,7 +332,7 @@ impl Authenticator {
 
 /// Returns the bearer token of a request.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = HeaderField::of(headers, &AUTHORIZATION).text()?.split_once(' ')?;
+    let (scheme, token) = HeaderField::find(headers, &AUTHORIZATION).text()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 

@@ -68,7 +68,7 @@ pub async fn plan_update(
     parallel = exclusive,
     approval(
         required = |_, cx| cx.session().plan_draft().is_some(),
-        resources = leaving,
+        resources = leave_resources,
         suggest = |_| Vec::new(),
         facts = shown_plan,
     ),
@@ -87,7 +87,7 @@ pub async fn plan_exit(cx: &Context) -> Result<Output, ToolError> {
 }
 
 /// Only a person or a rule allows leaving plan mode, also in the mode `bypass`.
-fn leaving(_: &PlanExitArgs, cx: &Context) -> Vec<Resource> {
+fn leave_resources(_: &PlanExitArgs, cx: &Context) -> Vec<Resource> {
     let resource = Resource::new("leave plan mode").with_class(RiskClass::Read);
     match cx.session().plan_draft() {
         Some(_) => vec![resource.requires_approval()],

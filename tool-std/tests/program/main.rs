@@ -616,7 +616,7 @@ fn a_check_says_what_would_be_decided() {
 // PA7, AP1: allowing edits does not allow changes of files that the program or other programs obey;
 // only the approval code writes approvals and decisions.
 #[test]
-fn what_is_obeyed_is_asked_about_wherever_it_stands() {
+fn files_that_programs_obey_need_approval_in_every_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().canonicalize().expect("a plain path");
     for below in [".github", ".git", "sub"] {

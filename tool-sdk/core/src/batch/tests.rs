@@ -101,7 +101,7 @@ async fn no_more_than_the_cap_run_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_stops_nobody() {
+async fn a_failure_stops_no_other_call() {
     let calls = vec![call("look", "a"), call("look", "fail"), call("nope", "b"), call("look", "c")];
     let (outcomes, _) = run(&pipeline(), calls).await;
     let ok: Vec<bool> = outcomes.iter().map(|outcome| outcome.result.is_ok()).collect();
@@ -254,7 +254,7 @@ impl Hook for Slow {
 // F44: calls of one key run one after the other, in their order; calls of other keys run beside
 // them.
 #[tokio::test(start_paused = true)]
-async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
+async fn calls_of_one_key_wait_only_for_each_other() {
     struct Keyed(Definition);
     struct KeyedCall(String);
     impl Tool for Keyed {
@@ -361,7 +361,7 @@ impl Hook for Ponders {
 
 // F48: prompts come in the order of the calls, even when an earlier call takes longer to decide.
 #[tokio::test(start_paused = true)]
-async fn questions_come_in_the_order_of_the_calls_whatever_takes_long() {
+async fn prompts_come_in_the_order_of_the_calls() {
     let scripted = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
     let pipeline = pipeline().hook("*", HookPriority::DEFAULT, Ponders);
     let pipeline = pipeline.shared_approver(scripted.clone());

@@ -59,7 +59,7 @@ mod tests {
 
     // Cancelling the next call does not cancel an earlier one.
     #[test]
-    fn nobody_who_has_it_has_that_of_the_next_call() {
+    fn each_call_has_a_token_of_its_own() {
         let unknown = LazyCancelToken::default().for_new_call();
         let known = unknown.clone();
         let next = unknown.for_new_call();

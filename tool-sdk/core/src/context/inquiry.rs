@@ -311,7 +311,7 @@ mod tests {
 
     // Without a handler, every inquiry fails with `unavailable`.
     #[tokio::test]
-    async fn without_anybody_to_ask_there_is_no_answer() {
+    async fn an_inquiry_without_a_handler_is_unavailable() {
         let cx = Context::new(Session::default(), ToolName::from_static("t"), CallId::generate());
         assert!(!cx.session().can_inquire(InquiryKind::Form));
         let form = cx.elicit("your name?", json!({ "type": "object" })).await.unwrap_err();

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_read_when_somebody_looks() {
+    fn arguments_are_parsed_on_first_access() {
         let arguments = arguments("{\"a\":\n 1}", &[]);
         assert!(arguments.value.get().is_none());
         assert_eq!(arguments["a"], 1);

@@ -150,7 +150,7 @@ fn a_poll_whose_answer_changes_is_no_loop() {
 // F34: a call that still runs or waits for an approval has no result that is repeated, and only
 // counts towards the hard stop.
 #[test]
-fn calls_that_still_run_repeat_nothing_but_nobody_needs_ten_of_them() {
+fn running_calls_count_only_towards_the_hard_stop() {
     let mut steps = vec![("a", Pending, NoLoop); 9];
     steps.extend((10..80).map(|times: u32| ("a", Refused, Stopped { times: times.min(64) })));
     check(&LoopGuard::default(), &steps);

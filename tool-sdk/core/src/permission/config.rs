@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_says_whose_they_are() {
+    fn the_reader_sets_the_scope_of_rules() {
         let rules = parse_rules(json!({
             "deny": ["put"],
             "allow": ["run(git *)"],

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_makes_another_call_makes_another_fingerprint() {
+    fn every_difference_of_a_call_changes_its_fingerprint() {
         let call = fingerprint_of(r#"{"cmd":"make"}"#);
         let facts =
             |facts: &[(&str, &str)]| Fingerprint::compute(&tool("run"), r#"{"cmd":"make"}"#, facts);

@@ -213,7 +213,7 @@ async fn a_hook_of_a_cancelled_call_ends_no_turn() {
 
 // Every started event has a finished event, also when the call is cancelled in between.
 #[tokio::test]
-async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
+async fn a_cancelled_hook_has_a_finished_event() {
     let hook = Arc::new(Slow { waits: true, ..Slow::default() });
     let pipeline = pipeline().hook("*", HookPriority::DEFAULT, hook);
     let mut events = pipeline.subscribe();

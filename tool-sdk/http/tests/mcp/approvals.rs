@@ -88,9 +88,9 @@ async fn a_question_is_taken_back_with_its_call() {
     }
 }
 
-// Who has hung up answers nothing: the call ends at once, and not when its time is over.
+// A client that disconnected cannot answer: the call ends at once, and not at its timeout.
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_an_answer_of_who_has_hung_up() {
+async fn a_disconnected_client_ends_its_call_at_once() {
     for meta in [None, Some(json!({}))] {
         let mut peer = Peer::legacy(&server(), forms()).await;
         let mut params = json!({ "name": "write", "arguments": {} });

@@ -15,7 +15,7 @@ fn names(page: &Value) -> Vec<&str> {
 
 // F20, F129: the list is what the provider format says, in order.
 #[tokio::test]
-async fn the_list_is_the_same_for_everybody() {
+async fn lists_every_tool_in_order() {
     let server = server();
     let mut peer = Peer::legacy(&server, json!({})).await;
     let page = peer.request("tools/list", json!({})).await;

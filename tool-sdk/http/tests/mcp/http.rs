@@ -231,9 +231,9 @@ fn who() -> Server {
     Server::new(Pipeline::new(registry), Session::default())
 }
 
-// F130, MS3: calls are made on behalf of whoever has the token.
+// F130, MS3: a call has the principal of its token.
 #[tokio::test]
-async fn calls_are_made_on_behalf_of_whoever_has_the_token() {
+async fn a_call_has_the_principal_of_its_token() {
     let served = Served::start(&who()).await;
     let ada = served.open(ADA).await;
     let bob = served.open(BOB).await;
@@ -243,10 +243,10 @@ async fn calls_are_made_on_behalf_of_whoever_has_the_token() {
     assert!(answer.contains("needs the permission"), "{answer}");
 }
 
-// F130: where others come in with tokens of their own, whoever has the token of nobody in
-// particular is not the host.
+// F130: where principals have tokens of their own, the shared token is a principal without a name,
+// and not the host.
 #[tokio::test]
-async fn nobody_in_particular_is_not_the_host() {
+async fn the_shared_token_is_not_the_host() {
     let seer = DynamicTool::new(definition("seer", RiskClass::Read), |_: Value, cx: Context| {
         std::future::ready(format!("it is {:?}", cx.session().user_key()))
     });
@@ -290,9 +290,9 @@ async fn a_tool_that_needs_a_user_is_not_called_without_one() {
     assert!(answer.contains("ada by mcp:by-hand"), "{answer}");
 }
 
-// MS3: whatever somebody else does with a session, it is not there.
+// MS3: for another principal a session does not exist, with any method.
 #[tokio::test]
-async fn a_session_belongs_to_whoever_opened_it() {
+async fn a_session_is_hidden_from_other_principals() {
     let served = Served::start(&who()).await;
     let id = served.open(ADA).await;
     let named = format!("Mcp-Session-Id: {id}\r\n");
@@ -346,9 +346,9 @@ async fn a_body_that_comes_in_pieces_is_one_message() {
     assert_eq!(answer["result"]["structuredContent"]["sum"], 5);
 }
 
-// RS4: whoever only connects keeps nobody out.
+// RS4: connections without a request block no request.
 #[tokio::test]
-async fn idle_connections_keep_nobody_out() {
+async fn idle_connections_block_no_request() {
     let served = Served::start(&who()).await;
     let mut idle = Vec::new();
     for _ in 0..300 {
@@ -360,9 +360,9 @@ async fn idle_connections_keep_nobody_out() {
     assert!(answer.contains("it is ada"), "{answer}");
 }
 
-// RS4: whoever has a token keeps nobody else out.
+// RS4: the connections of one principal block no other principal.
 #[tokio::test]
-async fn a_crowd_of_one_keeps_out_nobody_else() {
+async fn connections_of_one_principal_block_no_other() {
     let served = Served::start(&who()).await;
     let mut crowd = Vec::new();
     for _ in 0..300 {
@@ -408,10 +408,10 @@ async fn modern_requests_of_one_owner_are_one_session() {
 }
 
 /// What a modern request says of itself.
-// F130, AP5: a session of one's own is one's own in the modern era as well; a token that several may
-// have lets nobody answer for the others.
+// F130, AP5: a modern request has the session of its principal as well; with a token that several
+// clients may have, no client can approve for the others.
 #[tokio::test]
-async fn a_yes_for_the_session_is_that_of_somebody_with_a_name() {
+async fn only_a_named_principal_approves_for_a_session() {
     let served = Served::start(&server()).await;
     let head = MODERN.replace("add", "write");
     let ask = async |token: &str, more: Value| {

@@ -141,10 +141,10 @@ async fn a_modern_peer_answers_with_its_next_request() {
     assert_eq!(text(&done["result"]), r#""ada" of "Rome""#);
 }
 
-// F54: what a person takes to fill in a form is not on the tool's time; but nobody is waited for
-// without end.
+// F54: the time that a person takes to fill in a form does not count towards the timeout of the tool;
+// the time limit of approvals ends it.
 #[tokio::test(start_paused = true)]
-async fn a_form_is_filled_in_on_nobodys_time() {
+async fn a_form_does_not_count_towards_the_timeout() {
     let asks = definition("greet", RiskClass::Read).timeout(Duration::from_secs(1));
     let asks = DynamicTool::new(asks, |_: Value, cx: Context| async move {
         let answers = cx.inquire([("name", name())]).await?;

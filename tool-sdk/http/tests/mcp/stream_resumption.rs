@@ -65,7 +65,7 @@ async fn an_answer_that_was_lost_is_there_after_its_call() {
 }
 
 #[tokio::test]
-async fn an_answer_goes_to_whoever_came_last() {
+async fn the_latest_reader_gets_the_answer() {
     let (server, gate, _) = gate();
     let served = Served::start(&server).await;
     let id = served.open(ADA).await;

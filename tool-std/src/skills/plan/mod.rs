@@ -280,7 +280,7 @@ impl SkillPlan {
 
     fn note_similar_names(&mut self, library: &SkillLibrary) {
         let known = library.skills.keys().map(String::as_str).chain(WELL_KNOWN);
-        let similar: BTreeSet<&str> = known.filter(|known| imitates(&self.name, known)).collect();
+        let similar: BTreeSet<&str> = known.filter(|known| looks_like(&self.name, known)).collect();
         self.notes.extend(similar.into_iter().map(|known| {
             format!("the name is similar to `{known}`; look whether it is the skill that you want")
         }));
@@ -292,7 +292,7 @@ impl SkillPlan {
 }
 
 /// Whether a name could be taken for another one: few letters differ, or something was added.
-fn imitates(name: &str, known: &str) -> bool {
+fn looks_like(name: &str, known: &str) -> bool {
     let letters = |name: &str| name.replace(['-', '_', '.'], "");
     let (one, other) = (letters(name), letters(known));
     if name == known {

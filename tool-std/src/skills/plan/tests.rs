@@ -202,7 +202,7 @@ fn names_that_imitate_others_are_noted() {
         ("frontenddesign", "frontend-design", true),
         ("release-notes", "pdf", false),
     ] {
-        assert_eq!(imitates(name, known), does, "{name} {known}");
+        assert_eq!(looks_like(name, known), does, "{name} {known}");
     }
     let folders = folders();
     folders

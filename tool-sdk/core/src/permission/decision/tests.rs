@@ -201,7 +201,7 @@ fn hooks_tighten_and_only_lift_asks() {
 // SH10, P5: no hook lifts an `ask` that stands for a possible denial, or about what cannot be
 // undone.
 #[test]
-fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
+fn a_hook_lifts_no_more_than_the_mode_bypass() {
     let asked = [
         Resource::new("$X foo").with_unknown_effect(),
         Resource::new("rm -rf x").dangerous(),
@@ -337,7 +337,7 @@ fn a_subject_may_be_asked_about_although_it_is_only_read() {
 
 // The user is not asked about a call that would fail anyway.
 #[test]
-fn what_the_tool_refuses_is_denied_whatever_allows_it() {
+fn a_refusal_of_the_tool_is_denied_in_every_mode() {
     let gone = crate::error::ToolError::not_found("there is no `x`");
     let refused = Resource::new("x").with_refusal(&gone);
     for mode in Mode::ALL {

@@ -121,7 +121,7 @@ async fn a_dropped_call_is_aborted_for_its_subscribers() {
 
 // F62: also when the pipeline is closed in between.
 #[tokio::test]
-async fn whoever_saw_a_call_begin_sees_its_end() {
+async fn a_subscriber_that_saw_the_start_sees_the_end() {
     let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
     let mut events = pipeline.subscribe();
     let read = async {
