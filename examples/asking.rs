@@ -1,7 +1,7 @@
-//! Asking somebody: what arrives on a screen, and how far an answer goes.
+//! Approval requests: what the user is shown, and how long an answer counts.
 //!
-//! A yes is for this call, for the rest of the session, or for always. The last two grant
-//! patterns, those that are offered or what somebody makes of them.
+//! An approval is for one call, for the rest of the session, or for always. The last two grant
+//! patterns: those that the request offers, or those that the user writes.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn opened(args: &OpenPageArgs, _: &Context) -> Vec<Resource> {
     vec![Resource::new(args.url.clone())]
 }
 
-/// Somebody at a screen: gives these answers, then says what was shown.
+/// Plays the user: gives these answers, then returns what was shown.
 fn with_approver(
     pipeline: Pipeline,
     replies: impl IntoIterator<Item = ApprovalResponse, IntoIter: Send> + 'static,
@@ -42,7 +42,7 @@ fn with_approver(
     (pipeline.approver(approver), screen)
 }
 
-/// Opens pages; says which calls ran, and what was asked.
+/// Opens pages; returns which calls ran, and what the user was asked.
 async fn open(
     registry: Registry,
     state: &Path,
@@ -65,26 +65,26 @@ async fn open(
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // What was approved is kept where no tool writes: beside the workspace, never in it.
+    // Grants are stored where no tool can write: outside of the workspace.
     let (state, workspace) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let patterns = |pattern: &str| vec![pattern.to_owned()];
     let open = async |replies, pages| {
         open(Registry::linked()?, state.path(), workspace.path(), replies, pages).await
     };
 
-    // Once is for one call: the same page asks again, and the list of answers is at its end.
+    // "Once" is for one call: the same page asks again, and there is no answer left.
     let (ran, shown) =
         open(vec![ApprovalResponse::Once], &["https://a.example", "https://a.example"]).await?;
     assert_eq!((ran, shown.len()), (vec![true, false], 2));
 
-    // For the session: what the pattern covers is not asked any more.
+    // "Session": calls that match the pattern do not ask again.
     let reply = ApprovalResponse::Session { patterns: patterns("https://b.example/*") };
     let pages = ["https://b.example/1", "https://b.example/2", "https://c.example"];
     let (ran, shown) = open(vec![reply], &pages).await?;
     assert_eq!(ran, [true, true, false]);
     assert_eq!(shown, ["https://b.example/1", "https://c.example"]);
 
-    // For always: a later session, in the same workspace, does not ask either.
+    // "Always": a later session in the same workspace does not ask either.
     let reply = ApprovalResponse::Always { patterns: patterns("https://d.example/*") };
     let (ran, _) = open(vec![reply], &["https://d.example/1"]).await?;
     let (later, shown) = open(Vec::new(), &["https://d.example/2", "https://b.example/3"]).await?;

@@ -1,5 +1,5 @@
-//! Many calls in one message: everything is asked first, then neighbours that may run at the
-//! same time do, and the outcomes come in the order of the calls.
+//! Several calls in one message: first the user answers all prompts, then calls run side by side
+//! where they may, and the outcomes come in the order of the calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tool_sdk::{
     Session, State, tool,
 };
 
-/// Where readers meet, who answers, and how many files are being written.
+/// Where the reads wait for each other, and how many files are being written.
 struct Desk {
     readers: Barrier,
     approver: Arc<ScriptedApprover>,
@@ -20,11 +20,11 @@ struct Desk {
 /// Read a file.
 #[tool(read)]
 async fn look_up(
-    /// Which one.
+    /// Path of the file.
     path: String,
     desk: State<Desk>,
 ) -> String {
-    // Goes on only when somebody else reads at the same time.
+    // Continues only when another call reads at the same time.
     desk.readers.wait().await;
     format!("read {path} after {} answers", desk.approver.requests().len())
 }
@@ -32,9 +32,9 @@ async fn look_up(
 /// Write a file, one call after the other for each path.
 #[tool(write, parallel = by(path), approval(resources = written))]
 async fn write_down(
-    /// Which one.
+    /// Path of the file.
     path: String,
-    /// What to write.
+    /// The new text.
     text: String,
     desk: State<Desk>,
 ) -> String {
@@ -48,7 +48,7 @@ fn written(args: &WriteDownArgs, _: &Context) -> Vec<Resource> {
     vec![Resource::new(args.path.clone())]
 }
 
-/// What becomes of the calls, when somebody gives these answers.
+/// Returns the outcomes of the calls if the user gives these answers.
 async fn run(
     answers: [ApprovalResponse; 2],
     calls: [(&'static str, &'static str); 4],
@@ -69,8 +69,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let write_1 = ("write_down", r#"{"path": "c", "text": "1"}"#);
     let write_2 = ("write_down", r#"{"path": "c", "text": "2"}"#);
 
-    // The reads meet, which they could not do one after the other; the writes do not. A read
-    // behind a write would wait for it.
+    // The reads run at the same time, or they would wait forever; the writes do not. A read
+    // after a write waits for it.
     let texts =
         run([ApprovalResponse::Once, ApprovalResponse::Once], [read_a, read_b, write_1, write_2])
             .await?;
@@ -80,7 +80,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(texts[2], "wrote 1 to c beside 0 others");
     assert_eq!(texts[3], "wrote 2 to c beside 0 others");
 
-    // A call that fails, or is refused with a reason, stops no other.
+    // A call that fails or is denied stops no other call.
     let no = ApprovalResponse::RejectWith { feedback: "use another file".to_owned() };
     let texts =
         run([no, ApprovalResponse::Once], [read_a, write_1, ("erase", "{}"), read_b]).await?;

@@ -24,20 +24,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Nothing registers the tool by hand: the attribute did.
     let registry = Registry::linked()?;
 
-    // What a provider is told.
+    // The definition in the format of a provider.
     println!("{:#}", provider::encode_tools(registry.definitions(), Dialect::OpenAi));
 
-    // One call, through every gate.
+    // One call, through every stage of the pipeline.
     let pipeline = Pipeline::new(registry);
     let session = Session::new("example");
     let call = Call::new("count_words", r#"{"text": "to be or not to be", "min_length": 3}"#);
     println!("{}", pipeline.call(&session, call).await.text());
 
-    // A call that cannot run says everything that is wrong with it.
+    // The error of a call that cannot run lists every mistake.
     let call = Call::new("count_words", r#"{"txt": "to be", "min_length": 0}"#);
     println!("{}", pipeline.call(&session, call).await.text());
 
-    // The function is still a function.
+    // The function can still be called directly.
     println!("{}", count_words("to be".to_owned(), 1).await);
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! What is written down: every decision and every run in an audit log, and what a hook
-//! after the call adds to it.
+//! An audit log of every decision and every run, and a hook that records more.
 //!
-//! The audit log is the pipeline's own. A call whose decision cannot be written down does
-//! not run, which a hook could not promise; a hook is for what a host wants besides.
+//! The pipeline writes the audit log itself: a call whose decision cannot be written does not run,
+//! which a hook could not guarantee. A hook is for what the host wants to record besides.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +15,7 @@ use tool_sdk::{
 /// Send a letter.
 #[tool(write)]
 fn send_letter(
-    /// To whom.
+    /// The recipient.
     to: String,
 ) -> Result<String, ToolError> {
     match to.as_str() {
@@ -25,7 +24,7 @@ fn send_letter(
     }
 }
 
-/// Keeps a line for each call that took its time.
+/// Records each call that took long.
 #[derive(Clone, Default)]
 struct Slow {
     limit: Duration,
@@ -47,7 +46,7 @@ impl Hook for Slow {
         Ok(())
     }
 
-    /// It only looks on.
+    /// It only observes.
     fn on_error(&self) -> OnError {
         OnError::Ignore
     }
@@ -64,7 +63,7 @@ fn pipeline(
         .hook("*", HookPriority::LOGGING, slow))
 }
 
-/// Sends three letters; gives the records, and the lines of the hook.
+/// Sends three letters; returns the audit records, and the lines of the hook.
 async fn three_letters(registry: Registry) -> Result<[String; 2], Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let (log, slow) = (folder.path().join("audit.jsonl"), Slow::default());

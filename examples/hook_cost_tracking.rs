@@ -1,8 +1,8 @@
-//! A hook on both sides of the call: it counts what each session spends on which tool, and
-//! ends the model's turn when the budget is gone.
+//! A hook before and after the call: it counts what each session spends on each tool, and ends the
+//! model's turn when the budget is spent.
 //!
-//! What ran is paid for, also when it failed; what was refused is not. Calls that run at the
-//! same time may together spend more than is left.
+//! A call that ran costs, also if it failed; a denied call does not. Calls that run at the same
+//! time may together exceed the budget.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ fn find_book(
     }
 }
 
-/// What was spent, by session and tool.
+/// The amount spent, by session and tool.
 #[derive(Clone, Default)]
 struct Spent(Arc<Mutex<BTreeMap<(String, String), u64>>>);
 
@@ -38,7 +38,7 @@ impl Spent {
     }
 }
 
-/// Lets every session spend so much.
+/// Allows every session this amount.
 struct Costs {
     budget: u64,
     price_of: fn(&str) -> u64,

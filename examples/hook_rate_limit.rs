@@ -1,4 +1,4 @@
-//! A hook on both sides of the call: it lets a session make so many calls within a minute.
+//! A hook before and after the call: it limits how many calls a session makes in a minute.
 //!
 //! `observe` counts every call: also calls of unknown tools, with invalid arguments, and denied
 //! ones, which never reach `before`. So a model that guesses is limited as well.

@@ -1,8 +1,8 @@
-//! A hook after the call: it takes secrets out of what the model reads.
+//! A hook after the call: it removes secrets from what the model reads.
 //!
-//! After-hooks see the whole result, before it is cut, and also that of a failed call. This
-//! one leaves out what it does not look into, rather than to let it through. Should it fail, the
-//! result is not shown: that is what `on_error` says of every hook that does not say otherwise.
+//! After-hooks see the whole result before truncation, also that of a failed call. This hook drops
+//! the parts that it does not inspect. If it fails, the result is not shown: that is the default of
+//! `on_error`.
 
 use tool_sdk::{
     Call, Hook, HookContext, HookPriority, Output, Pipeline, Redactor, Registry, Session,
@@ -23,7 +23,7 @@ fn show_settings(
     }
 }
 
-/// Takes secrets out of results.
+/// Removes secrets from results.
 struct Strip(Redactor);
 
 impl Strip {
@@ -62,7 +62,7 @@ impl Hook for Strip {
 }
 
 fn pipeline(registry: Registry) -> Pipeline {
-    // Secrets that the host knows, besides everything that has the shape of one.
+    // Secrets that the host knows, besides texts that look like one.
     let strip = Strip(Redactor::new(["correct horse"]));
     Pipeline::new(registry).hook("*", HookPriority::SECURITY, strip)
 }

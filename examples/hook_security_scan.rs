@@ -1,8 +1,8 @@
-//! A hook before the call: it refuses arguments that hold a secret, or a command that the
-//! program bans.
+//! A hook before the call: it denies arguments that contain a secret, or a command that the program
+//! bans.
 //!
-//! A hook's denial is as final as a rule's, whatever rules, approvals and modes allow. It
-//! has the priority of security, so that hooks behind it never see what it refuses.
+//! The denial of a hook is final: no rule, approval or mode can lift it. The hook has the priority
+//! of security, so that later hooks never see the calls that it denies.
 
 use tool_sdk::{
     Call, Hook, HookContext, HookDecision, HookPriority, Pattern, Pipeline, Redactor, Registry,
@@ -18,7 +18,7 @@ fn run_command(
     format!("pretended to run `{command}`")
 }
 
-/// Looks through the arguments of every call.
+/// Scans the arguments of every call.
 struct Scan {
     secrets: Redactor,
     banned: Vec<Pattern>,
@@ -33,7 +33,7 @@ impl Hook for Scan {
             let why = "the arguments hold a secret; name the variable that holds it instead";
             return Ok(HookDecision::deny(why));
         }
-        // Written anew from the values, so that no way of escaping them hides anything.
+        // Serialized again from the values, so that escapes in the text hide nothing.
         let text = arguments.to_string();
         Ok(match self.banned.iter().find(|pattern| pattern.matches(&text)) {
             Some(pattern) => HookDecision::deny(format!("`{pattern}` is never run here")),

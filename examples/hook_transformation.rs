@@ -1,8 +1,7 @@
 //! A hook before the call that rewrites its arguments.
 //!
-//! What a hook makes of a call is decoded and judged like any other: what was allowed for
-//! the one that the model sent is not allowed for the one that would run. Whoever is asked
-//! sees both.
+//! The rewritten call is decoded and judged like any other: a rule that allows the call of the model
+//! does not allow the one that would run. The approval prompt shows both.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ fn save(
     format!("{} bytes in {path}", text.len())
 }
 
-/// Puts everything into the folder of the session's project.
+/// Moves every path into the folder of the session's project.
 struct IntoProject;
 
 impl Hook for IntoProject {
@@ -49,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .hook("save", HookPriority::VALIDATION, IntoProject);
     let arguments = r#"{"path": "notes/a.txt", "text": "hello"}"#;
 
-    // The rule is about `notes/a.txt`, which is not what would run, so somebody is asked.
+    // The rule is about `notes/a.txt`, which is not the file that would be written, so the user is asked.
     let session = Session::new("example").with_project("garden");
     let outcome = pipeline.call(&session, Call::new("save", arguments)).await;
     assert_eq!(outcome.text(), "5 bytes in garden/notes/a.txt\n\n(paths are in the project)");
@@ -58,13 +57,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(ask.original.as_ref().map(|sent| &sent["path"]), Some(&"notes/a.txt".into()));
     println!("{}", outcome.text());
 
-    // A hook that fails decides nothing, and the call does not run.
+    // If a hook fails, the call does not run.
     let nowhere = Session::new("nowhere");
     let outcome = pipeline.call(&nowhere, Call::new("save", arguments)).await;
     assert_eq!(outcome.text(), "the hook `IntoProject` failed, so the call is refused");
     println!("{}", outcome.text());
 
-    // What the hook leaves may be denied as well.
+    // A rule may deny the rewritten call as well.
     let rules = ["allow save".parse::<Rule>()?, "deny save(path: secret/*)".parse()?];
     pipeline.set_rules(rules.into_iter().collect());
     let secret = Session::new("secret").with_project("secret");

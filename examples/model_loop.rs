@@ -1,5 +1,5 @@
-//! The loop of an agent: a model is told the tools, asks for calls, and reads what became of
-//! them, until it has an answer.
+//! The loop of an agent: the model gets the tools, requests calls and reads their results, until it
+//! has an answer.
 //!
 //! The model here is a script in the format of OpenAI's chat completions. A real one is a
 //! request to a provider in its place; nothing else changes.
@@ -22,7 +22,8 @@ fn price(
     }
 }
 
-/// Stands for the provider: given the tools and the messages so far, the model's next message.
+/// Stands in for the provider: returns the next message of the model, from the tools and the messages so
+/// far.
 fn model(tools: &Value, messages: &[Value]) -> Value {
     let wants = |id: &str, arguments: &str| {
         let name = &tools[0]["function"]["name"];
@@ -34,7 +35,7 @@ fn model(tools: &Value, messages: &[Value]) -> Value {
             "role": "assistant",
             "tool_calls": [wants("a", r#"{"item": "tea"}"#), wants("b", r#"{"item": "pie"}"#)],
         }),
-        // It has read the hint of the call that failed.
+        // The model has read the hint of the failed call.
         4 if read.contains("tea and cake") => {
             json!({ "role": "assistant", "tool_calls": [wants("c", r#"{"item": "cake"}"#)] })
         }
@@ -42,7 +43,7 @@ fn model(tools: &Value, messages: &[Value]) -> Value {
     }
 }
 
-/// The calls in a message of the model. Arguments go on as the text that came.
+/// Returns the calls in a message of the model. Arguments stay the text that was received.
 fn calls(message: &Value) -> impl Iterator<Item = Call<'_>> {
     message["tool_calls"].as_array().into_iter().flatten().map(|call| {
         let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
@@ -54,7 +55,7 @@ fn calls(message: &Value) -> impl Iterator<Item = Call<'_>> {
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A model may get stuck, so the guard against loops is on.
+    // A model may repeat a call without progress, so the loop guard is on.
     let pipeline = Pipeline::new(Registry::linked()?).loop_guard(LoopGuard::default());
     let session = Session::new("example");
     let view = pipeline.toolset().view();
@@ -64,7 +65,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..8 {
         let message = model(&tools, &messages);
         messages.push(message.clone());
-        // What the model asks for in one message is one batch; each call has one outcome.
+        // The calls of one message are one batch; each has one outcome.
         let outcomes = Batch::new(&pipeline).run(&session, calls(&message)).await;
         if outcomes.is_empty() {
             break;

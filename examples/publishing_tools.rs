@@ -11,12 +11,12 @@
 //! tool-sdk = { version = "0.1", features = ["testing"] }
 //! ```
 //!
-//! A program that uses it names it once with `link!`, because a crate that no code names
-//! is left out by the linker, and with `expect` what it cannot do without.
+//! The program names the crate once with `link!`, because the linker drops a crate that no code names,
+//! and with `expect` the tools that it requires.
 
 use tool_sdk::{Call, Pipeline, Registry, RegistryError, Session};
 
-// The crate stands in `tests/fixtures/weather-tools`.
+// The crate is in `tests/fixtures/weather-tools`.
 tool_sdk::link!(weather_tools);
 
 fn registry() -> Result<Registry, RegistryError> {
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{} ({})", definition.name, definition.describe_location());
     }
 
-    // What is expected and missing is an error, with what to do about it.
+    // A missing tool is an error that says what to do.
     if let Err(error) = registry.expect_tools(["sunrise"]) {
         println!("{error}");
     }

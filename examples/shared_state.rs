@@ -1,8 +1,8 @@
-//! What the host lends: a parameter of type `State<T>` is not seen by the model.
+//! Services of the host: a parameter of type `State<T>` is not in the schema.
 //!
-//! The host puts a value into the session, tools find it by its type. Two sessions share
-//! only what the host lends to both. `&Context` is the call itself: who calls, how far it
-//! is, whether it was cancelled.
+//! The host puts a value into the session, and tools get it by its type. Two sessions share only
+//! the values that the host puts into both. `&Context` is the call: its caller, its progress, and
+//! whether it was cancelled.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -53,7 +53,7 @@ async fn read_note(
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Writing asks, unless a rule allows it.
+    // A tool that writes asks, unless a rule allows it.
     let pipeline = Pipeline::new(Registry::linked()?).rules(["allow write_note".parse()?]);
     let session = Session::new("example").with_user("ada").with_service(Notes::default());
     for (name, arguments) in [

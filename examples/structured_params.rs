@@ -1,7 +1,7 @@
 //! Parameters of any type that a model can send, and a typed result.
 //!
-//! A parameter may be whatever is `Deserialize` and `JsonSchema`: enums, lists, structs.
-//! A tool with many of them takes one struct as `Args<T>`.
+//! A parameter may have any type that is `Deserialize` and `JsonSchema`: enums, lists, structs. A
+//! tool with many parameters takes one struct as `Args<T>`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

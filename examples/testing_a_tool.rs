@@ -1,7 +1,7 @@
-//! How a tool is tested.
+//! Tests of a tool.
 //!
-//! Three ways, from near to far: the function itself, the tool through a pipeline in
-//! memory, and checks that hold for every tool. Run them with
+//! Three kinds: of the function itself, of the tool through a pipeline in memory, and checks that
+//! every tool must pass. Run them with
 //! `cargo test -p tool-examples --example testing_a_tool`.
 
 use tool_sdk::{Context, Registry, ToolError, tool};

@@ -1,8 +1,7 @@
 //! Methods of one value as tools.
 //!
-//! `#[toolset]` on an `impl` block makes a tool of every method that has `#[tool]`; the
-//! others stay as they are. A toolset has no entry at link time, because it needs a value:
-//! the host adds the value.
+//! `#[toolset]` on an `impl` block turns every method with `#[tool]` into a tool; the others stay as
+//! they are. A toolset is not registered at link time, because it needs a value: the host adds it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -52,7 +51,7 @@ impl Counter {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let counter = Arc::new(Counter { value: AtomicI64::new(0), most: 5 });
     let registry = Registry::builder().add(Arc::clone(&counter)).build()?;
-    // Changing something asks, unless a rule allows it.
+    // A tool that writes asks, unless a rule allows it.
     let pipeline = Pipeline::new(registry).rules(["allow add".parse()?]);
     for (name, arguments) in
         [("add", "{}"), ("add", r#"{"amount": 3}"#), ("add", r#"{"amount": 3}"#), ("value", "{}")]

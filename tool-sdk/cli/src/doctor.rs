@@ -570,7 +570,11 @@ mod tests {
         let line = "web search  brave with the key `BRAVE_API_KEY`, searxng\n";
         assert!(told.out.contains(line), "{}", told.out);
         let wrong = run(&["doctor", "--web-search=goggle"]);
-        assert!(wrong.code == 2 && wrong.err.contains("expected one of brave, exa"), "{}", wrong.err);
+        assert!(
+            wrong.code == 2 && wrong.err.contains("expected one of brave, exa"),
+            "{}",
+            wrong.err
+        );
     }
 
     #[test]

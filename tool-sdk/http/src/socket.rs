@@ -23,7 +23,7 @@ const OTHERS_MODE_BITS: u32 = 0o077;
 
 /// A UNIX socket at which a server listens, for programs of the same user.
 ///
-/// It goes when this is dropped. Who reaches it needs the token all the same.
+/// Dropping this value removes the socket. A process that can connect needs the token as well.
 ///
 /// # Examples
 ///

@@ -84,7 +84,7 @@ impl From<Fingerprint> for String {
 /// one, and a hash.
 ///
 /// A foreign tool whose definition changed after an approval is another tool, and grants for the
-/// old one are void. Who lists grants, without the tools, compares the revision alone.
+/// old one are void. A program that lists grants without the tools compares only the revision.
 pub(crate) fn definition_version(definition: &Definition) -> String {
     let hash = definition_hash(definition);
     match &definition.revision {
