@@ -21,6 +21,13 @@ pub(crate) struct AttrItem {
     pub(crate) value: AttrValue,
 }
 
+impl AttrItem {
+    /// Whether the item is `name` alone.
+    pub(crate) fn is_flag(&self, name: &str) -> bool {
+        self.key == name && matches!(self.value, AttrValue::Flag)
+    }
+}
+
 /// What follows a key.
 pub(crate) enum AttrValue {
     /// Nothing.
@@ -119,12 +126,15 @@ pub(crate) fn parse_items(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<At
 
 fn parse_item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<AttrItem> {
     let Ok(key) = input.call(Ident::parse_any) else {
-        let help = if input.peek(LitStr) {
-            "write what it is before it, as in `title = \"..\"`"
-        } else if input.peek(Token![=]) {
-            "write items in parentheses, as in `(name = \"..\")`"
-        } else {
-            "write `item`, `item = value` or `item(..)`"
+        let text = input.fork().parse::<LitStr>().ok();
+        let before = "what it is before it, as in `title = \"..\"`";
+        let help = match text.as_ref().map(LitStr::parse::<Ident>) {
+            Some(Ok(name)) => format!("write `{name}` without quotes, or {before}"),
+            Some(Err(_)) => format!("write {before}"),
+            None if input.peek(Token![=]) => {
+                "write items in parentheses, as in `(name = \"..\")`".to_owned()
+            }
+            None => "write `item`, `item = value` or `item(..)`".to_owned(),
         };
         return Err(input.error(format_args!("expected the name of an item\nhelp: {help}")));
     };

@@ -9,7 +9,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{FnArg, Ident, LitStr, Pat, PatType, Type};
+use syn::{Expr, FnArg, Ident, LitStr, Pat, PatType, Type, parse_quote_spanned};
 
 use super::limit;
 use super::model::{ParamModel, PassedArgument, PassingMode};
@@ -230,6 +230,10 @@ fn lower_sent(
             ),
         }
     }
+    for item in written.iter_mut().filter(|item| item.is_flag("default")) {
+        item.value =
+            attr::AttrValue::Expr(Box::new(default_value(&param.ty, kind, &item.key, diag)));
+    }
     let items = attr::check_items(&written, KEYS, "#[arg]", diag);
     let mut limits = limit::lower_limits(&items, &param.ty, kind, diag);
     let default = items
@@ -404,7 +408,7 @@ fn refuse_misspelt(param: &PatType, diag: &mut Diagnostics) {
     for attribute in param.attrs.iter().filter(|attribute| is_misspelt(attribute)) {
         let name = attribute.path().to_token_stream().to_string();
         let help = match name.as_str() {
-            "args" | "param" => "write `#[arg(..)]`".to_owned(),
+            "args" | "param" | "tool" => "write `#[arg(..)]`".to_owned(),
             "description" => TEXT.to_owned(),
             _ => format!("write `#[arg({name} ..)]`"),
         };
@@ -416,8 +420,24 @@ fn refuse_misspelt(param: &PatType, diag: &mut Diagnostics) {
 /// Whether `attribute` was meant as `#[arg(..)]`.
 pub(super) fn is_misspelt(attribute: &syn::Attribute) -> bool {
     let path = attribute.path();
-    let is_other = ["args", "param", "description"].iter().any(|name| path.is_ident(name));
+    let is_other = ["args", "param", "tool", "description"].iter().any(|name| path.is_ident(name));
     is_other || KEYS.iter().any(|key| key.is_written() && path.is_ident(key.name()))
+}
+
+/// Returns the value of `default` without one, as serde and clap have it.
+fn default_value(ty: &Type, kind: &ParamKind<'_>, key: &Ident, diag: &mut Diagnostics) -> Expr {
+    if ty::is_option(ty) {
+        let what = "`default` must have a value, because the type is an `Option`";
+        diag.error(key, what, "remove it; without the argument the value is `None`");
+    }
+    let at = key.span();
+    match (kind, ty::type_name(ty).as_deref()) {
+        (ParamKind::Str, _) => parse_quote_spanned!(at=> ""),
+        (_, Some("bool")) => parse_quote_spanned!(at=> false),
+        (_, Some(word)) if ty::is_int(word) => parse_quote_spanned!(at=> 0),
+        (_, Some(word)) if ty::is_float(word) => parse_quote_spanned!(at=> 0.0),
+        _ => parse_quote_spanned!(span::macro_span(key)=> ::core::default::Default::default()),
+    }
 }
 
 /// Returns the name that a pattern binds, if it binds only a name.

@@ -77,6 +77,42 @@ fn constraints_of_texts(
     format!("{both} {list:?} {map:?} {digits} {choice:?} {all} {secret:?} {hidden:?}")
 }
 
+/// Takes what is absent as `Default` has it.
+#[tool(read)]
+fn defaults_of_types(
+    /// A flag.
+    #[arg(default)]
+    flag: bool,
+    /// A number.
+    #[arg(default, range = ..9)]
+    number: u8,
+    /// A float.
+    #[arg(default)]
+    float: f32,
+    /// A borrowed text.
+    #[arg(default)]
+    borrowed: &str,
+    /// A text.
+    #[arg(default, length = ..9)]
+    text: String,
+    /// A list.
+    #[arg(default)]
+    list: Vec<u8>,
+    /// A map.
+    #[arg(default)]
+    map: BTreeMap<String, u8>,
+) -> String {
+    format!("{flag} {number} {float} {borrowed:?} {text:?} {list:?} {map:?}")
+}
+
+#[test]
+fn a_default_without_a_value_is_that_of_the_type() {
+    assert_eq!(call(tools![defaults_of_types], json!({})), r#"false 0 0 "" "" [] {}"#);
+    let schema = definition(tools![defaults_of_types]).parameters;
+    let default = |name| schema.property(name).expect("it is there")["default"].clone();
+    assert_eq!((default("number"), default("map")), (json!(0), json!({})));
+}
+
 #[test]
 fn numbers_have_bounds() {
     assert_eq!(

@@ -92,7 +92,7 @@ impl<T> Deref for Json<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a tool",
     label = "return `String`, `Json<T>` or `Output`, or a `Result` of them",
-    note = "`Json<T>` takes any `T` that is `Serialize` and `JsonSchema`"
+    note = "`Json<T>` takes any `T` that is `Serialize` and `JsonSchema`, and `Output::attach` takes bytes, such as an image"
 )]
 pub trait IntoOutput {
     /// Returns the schema of the structured value, if there is one.
@@ -148,7 +148,8 @@ impl<T: Serialize + JsonSchema> Structured for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
     label = "the error must be a `ToolError`, or a type that implements `std::error::Error`",
-    note = "derive `thiserror::Error` for an error of your own, or write `.map_err(ToolError::failed)?`"
+    note = "derive `thiserror::Error` for an error of your own, or write `.map_err(ToolError::failed)?`",
+    note = "a `Box<dyn Error>` must be `Send + Sync`, and `anyhow::Error` needs the feature `anyhow` of `tool-sdk`"
 )]
 pub(crate) trait Failure: Into<ToolError> {}
 

@@ -24,6 +24,7 @@ use crate::schema::SchemaFn;
     message = "`{Self}` cannot be a tool parameter",
     label = "derive `Deserialize` and `JsonSchema` for `{Self}`, or for the type in it",
     note = "`serde::Deserialize` decodes the JSON of the model, and `schemars::JsonSchema` of schemars 1 describes it",
+    note = "for a type of another crate, such as `chrono`, enable the feature of `schemars` with its name and version, such as `chrono04`",
     note = "what the host provides instead is a `State<..>`"
 )]
 pub trait Param: Send + 'static {
