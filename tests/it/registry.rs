@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tool_sdk::testing::Harness;
 use tool_sdk::{
-    Context, Definition, DynamicTool, IntoTools, Refinement, Registry, RiskClass, Session,
-    ToolsFile, Toolset, provider, tool, tools,
+    Context, Definition, DynamicTool, ErrorKind, IntoTools, Refinement, Registry, RiskClass,
+    Session, ToolsFile, Toolset, provider, tool, tools,
 };
 
 mod first {
@@ -73,6 +73,34 @@ async fn only_an_override_shadows() {
         .unwrap_err();
     assert_eq!(error.conflicts().len(), 1, "{error}");
     assert!(error.to_string().contains("the name `twin` is taken 2 times"), "{error}");
+}
+
+// F28: a host keeps two tools of one name, and everything about the renamed one has its new name.
+#[tokio::test]
+async fn a_host_renames_a_tool() {
+    let of_second =
+        |tool: &Definition| (!tool.aliases.is_empty()).then(|| "second_twin".to_owned());
+    let registry = Registry::builder()
+        .add(tools![first::twin, second::twin])
+        .rename_tools(of_second)
+        .build()
+        .expect("the names differ");
+    let harness = Harness::from_registry(registry.clone());
+    assert_eq!(harness.ok("twin", "{}").await.as_text(), "first");
+    assert_eq!(harness.ok("second_twin", "{}").await.as_text(), "second");
+    let error = harness.error("second_twin", r#"{"x": 1}"#).await;
+    assert!(error.message().starts_with("invalid arguments for `second_twin`"), "{error}");
+
+    let denied = ["deny twin".parse().expect("a rule")];
+    let harness = Harness::from_registry(registry).map_pipeline(|pipeline| pipeline.rules(denied));
+    assert_eq!(harness.error("second_twin", "{}").await.kind(), ErrorKind::NotFound);
+
+    let named = |name: &'static str| move |_: &Definition| Some(name.to_owned());
+    let two = Registry::builder().add(tools![look, shelf_list]);
+    let error = two.clone().rename_tools(named("two words")).build().unwrap_err().to_string();
+    assert!(error.contains("`two words`"), "{error}");
+    let error = two.rename_tools(named("same")).build().unwrap_err().to_string();
+    assert!(error.contains("the name `same` is taken 2 times"), "{error}");
 }
 
 /// Only for librarians.

@@ -6,7 +6,6 @@
 //! **Invariant:** a plugin that fails to load leaves nothing behind; what a scope owns ends with it.
 
 mod host;
-mod plugin_tool;
 mod registrar;
 mod scope;
 

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::plugin_tool::PluginTool;
 use super::scope::PluginScope;
 use crate::context::{CloseCallbacks, PluginLifetime};
 use crate::error::ToolError;
 use crate::hook::{Hook, HookPriority, RegisteredHook};
 use crate::permission::{Action, Rule};
-use crate::tool::{IntoTools, Tool};
+use crate::tool::{IntoTools, RedefinedTool, Tool, ToolSource};
 
 /// Collects what a [`Plugin`](super::Plugin) brings.
 pub struct PluginRegistrar {
@@ -132,7 +131,11 @@ impl PluginRegistrar {
     /// Returns the scope that owns all of it.
     pub(super) fn finish(self) -> PluginScope {
         let lifetime = self.lifetime;
-        let own = |tool| Arc::new(PluginTool::new(tool, lifetime.clone())) as Arc<dyn Tool>;
+        let source = ToolSource::Plugin { id: lifetime.id.to_string() };
+        let own = |tool| -> Arc<dyn Tool> {
+            let tool = RedefinedTool::new(tool, |definition| definition.source = source.clone());
+            Arc::new(tool.with_lifetime(lifetime.clone()))
+        };
         PluginScope {
             tools: self.tools.into_iter().map(own).collect(),
             place: self.place,

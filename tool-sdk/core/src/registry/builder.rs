@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Registry;
 use crate::name::ToolName;
-use crate::tool::{Definition, IntoTools, Tool};
+use crate::tool::{Definition, IntoTools, RedefinedTool, Tool};
 
 /// A builder for a registry.
 #[derive(Clone, Default)]
@@ -15,6 +15,7 @@ pub struct RegistryBuilder {
     tools: Vec<Arc<dyn Tool>>,
     overrides: Vec<Arc<dyn Tool>>,
     expected: Vec<String>,
+    conflicts: Vec<RegistryConflict>,
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -40,6 +41,49 @@ impl RegistryBuilder {
         self
     }
 
+    /// Gives other names to tools that were added so far, such as two of one name from different
+    /// crates: `rename` returns the new name of a tool, or `None` for a tool that keeps its own.
+    ///
+    /// Rules, hooks and models use the new name; a rule that denies the old one still applies. A
+    /// `permission` of its own and the aliases stay.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Registry, tool, tools};
+    ///
+    /// /// Search the shop.
+    /// #[tool(read)]
+    /// fn search() -> String {
+    ///     "tea".to_owned()
+    /// }
+    ///
+    /// let registry = Registry::builder()
+    ///     .add(tools![search])
+    ///     .rename_tools(|tool| {
+    ///         let place = tool.place.as_ref()?;
+    ///         (place.package == env!("CARGO_PKG_NAME")).then(|| format!("shop_{}", tool.name))
+    ///     })
+    ///     .build()?;
+    /// assert!(registry.contains("shop_search"));
+    /// assert!(!registry.contains("search"));
+    /// # Ok::<(), tool_sdk::RegistryError>(())
+    /// ```
+    pub fn rename_tools(mut self, rename: impl Fn(&Definition) -> Option<String>) -> Self {
+        for tool in &mut self.tools {
+            let Some(name) = rename(tool.definition()) else { continue };
+            match ToolName::new(name.clone()) {
+                Ok(name) => *tool = rename_tool(Arc::clone(tool), name),
+                Err(why) => self.conflicts.push(RegistryConflict::Unusable {
+                    name,
+                    place: tool.definition().describe_location(),
+                    why: why.to_string(),
+                }),
+            }
+        }
+        self
+    }
+
     /// Makes `build` fail when one of `names` is missing.
     pub fn expect_tools<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         self.expected.extend(names.into_iter().map(str::to_owned));
@@ -54,7 +98,7 @@ impl RegistryBuilder {
     /// when a tool could never be called, or when an expected tool is missing. All reasons are
     /// listed.
     pub fn build(self) -> Result<Registry, RegistryError> {
-        let mut conflicts = Vec::new();
+        let mut conflicts = self.conflicts;
         let mut tools = self.tools;
         find_duplicate_overrides(&self.overrides, &mut conflicts);
         for tool in self.overrides {
@@ -85,6 +129,13 @@ fn apply_override(
         return;
     }
     tools.push(tool);
+}
+
+fn rename_tool(tool: Arc<dyn Tool>, name: ToolName) -> Arc<dyn Tool> {
+    Arc::new(RedefinedTool::new(tool, |definition| {
+        let old = std::mem::replace(&mut definition.name, name);
+        definition.also.push(old);
+    }))
 }
 
 /// Finds several overrides of one name.
@@ -183,7 +234,8 @@ impl fmt::Display for RegistryConflict {
         match self {
             Self::DuplicateName { name, claims } => {
                 write!(f, "the name `{name}` is taken {} times:", claims.len())?;
-                claims.iter().try_for_each(|(what, place)| write!(f, "\n  {what} ({place})"))
+                claims.iter().try_for_each(|(what, place)| write!(f, "\n  {what} ({place})"))?;
+                write!(f, "\n  rename one with `rename_tools`, or replace one with `override_with`")
             }
             Self::NothingToOverride { name, place } => {
                 write!(f, "`{name}` ({place}) overrides nothing; use `add`")

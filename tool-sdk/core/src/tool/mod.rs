@@ -20,6 +20,7 @@ mod param;
 mod path;
 mod path_collector;
 mod permit;
+mod redefined;
 mod resource;
 pub(crate) mod summary_value;
 
@@ -54,6 +55,7 @@ pub use self::param::{
 #[cfg(feature = "workspace")]
 pub use self::path::WorkspacePath;
 pub use self::permit::ExecutionPermit;
+pub(crate) use self::redefined::RedefinedTool;
 pub(crate) use self::resource::PathAlias;
 pub use self::resource::Resource;
 pub use self::summary_value::SummaryValue;

@@ -1,9 +1,10 @@
 //! Adapts a toolset to a family of models.
 //!
-//! A profile selects one of several tools for the same work, and hides optional parameters. A call
-//! may still send hidden parameters.
+//! A profile removes tools, selects one of several tools for the same work, and hides optional
+//! parameters. A call may still send hidden parameters.
 //!
-//! **Invariant:** a tool is removed only while a preferred tool is visible.
+//! **Invariant:** a tool is removed only where the profile names it, or while a preferred tool is
+//! visible.
 
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use super::view::ViewEntry;
 use crate::name::matches_glob;
 use crate::tool::{Definition, Refinement};
 
-/// Tool preferences and hidden parameters for a family of models.
+/// Removed and preferred tools, and hidden parameters, for a family of models.
 ///
 /// One profile applies to a session: the one whose pattern has the most characters besides `*` and
 /// `?`, and of equal ones the first. A session without a model has all tools unchanged.
@@ -39,7 +40,7 @@ use crate::tool::{Definition, Refinement};
 /// let registry = Registry::builder().add(tools![draw, carve]).build()?;
 /// let toolset = Toolset::new(registry)
 ///     .with_profile(ModelProfile::new(["mason-*"]).prefer("carve", ["draw"]))
-///     .with_profile(ModelProfile::new(["*-mini"]).without_optional("draw"));
+///     .with_profile(ModelProfile::new(["*-mini"]).without(["carve"]).without_optional("draw"));
 ///
 /// let mason = toolset.clone().for_session(&Session::new("a").with_model("mason-2"));
 /// assert!(mason.get("draw").is_none());
@@ -47,11 +48,13 @@ use crate::tool::{Definition, Refinement};
 /// let mini = toolset.for_session(&Session::new("b").with_model("maker/painter-mini")).view();
 /// let draw = mini.definition("draw").expect("it draws");
 /// assert!(draw.parameters.property("width").is_none());
+/// assert!(mini.definition("carve").is_none());
 /// # Ok::<(), tool_sdk::RegistryError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelProfile {
     models: Vec<String>,
+    removed: Vec<String>,
     preferences: Vec<ToolPreference>,
     hidden: Vec<HiddenParameters>,
 }
@@ -78,7 +81,14 @@ impl ModelProfile {
     #[must_use]
     pub fn new<S: Into<String>>(models: impl IntoIterator<Item = S>) -> Self {
         let models = models.into_iter().map(|model| model.into().to_ascii_lowercase()).collect();
-        Self { models, preferences: Vec::new(), hidden: Vec::new() }
+        Self { models, removed: Vec::new(), preferences: Vec::new(), hidden: Vec::new() }
+    }
+
+    /// Removes these tools, as [patterns](super::Toolset#patterns).
+    #[must_use]
+    pub fn without<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
+        self.removed.extend(tools.into_iter().map(Into::into));
+        self
     }
 
     /// Replaces the tools of `over` by `tools`, both as [patterns](super::Toolset#patterns).
@@ -145,8 +155,9 @@ impl ModelProfile {
         *told = Cow::Owned(simple);
     }
 
-    /// Removes the tools that preferred ones replace.
-    pub(super) fn apply_preferences(&self, entries: &mut Vec<ViewEntry>) {
+    /// Removes the tools that the profile names, and those that preferred ones replace.
+    pub(super) fn remove_tools(&self, entries: &mut Vec<ViewEntry>) {
+        entries.retain(|entry| !any_selects_tool(&self.removed, entry.tool.definition()));
         for ToolPreference { tools, over } in &self.preferences {
             let preferred = |entry: &ViewEntry| selects_tool(tools, entry.tool.definition());
             if entries.iter().any(|entry| entry.is_visible() && preferred(entry)) {

@@ -180,7 +180,7 @@ impl ToolsetView {
             .collect();
         entries.sort_by(|a, b| a.tool.definition().name.cmp(&b.tool.definition().name));
         if let Some(profile) = profile {
-            profile.apply_preferences(&mut entries);
+            profile.remove_tools(&mut entries);
         }
         let tools = entries.iter().map(|entry| &entry.tool);
         let is_more = |rule: &&Rule| {

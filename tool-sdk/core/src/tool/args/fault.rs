@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::MAX_BYTES;
 use super::checks::ArgChecks;
 use crate::error::{ErrorKind, ToolError};
+use crate::name::ToolName;
 
 /// The longest message, in bytes.
 const MAX_MESSAGE: usize = 4096;
@@ -170,6 +171,12 @@ impl InvalidArgs {
     pub(crate) fn for_tool(mut self, tool: &'static str, checks: &ArgChecks) -> Self {
         self.0.tool = tool.into();
         self.0.expected = checks.expected();
+        self
+    }
+
+    /// Returns the error as one of a tool with the name `tool`.
+    pub(crate) fn in_calls_of(mut self, tool: &ToolName) -> Self {
+        self.0.tool = tool.to_string().into();
         self
     }
 

@@ -1,33 +1,41 @@
-//! A tool of a plugin: the tool itself, known to be the plugin's.
+//! A tool with another definition: of a plugin, or with another name.
 
 use std::sync::Arc;
 
+use super::{Definition, InvalidArgs, PreparedCall, Refinement, Tool};
 use crate::call::RawArgs;
 use crate::context::{PluginLifetime, RequiredService, Session};
-use crate::tool::{Definition, InvalidArgs, PreparedCall, Refinement, Tool, ToolSource};
 
-/// A tool of a plugin.
-pub(super) struct PluginTool {
+/// A tool with another definition, of which only the name, the source and what people see differ.
+pub(crate) struct RedefinedTool {
     tool: Arc<dyn Tool>,
     definition: Definition,
-    lifetime: PluginLifetime,
+    lifetime: Option<PluginLifetime>,
 }
 
-impl PluginTool {
-    pub(super) fn new(tool: Arc<dyn Tool>, lifetime: PluginLifetime) -> Self {
+impl RedefinedTool {
+    /// Gives `tool` the definition that `change` makes of its own.
+    pub(crate) fn new(tool: Arc<dyn Tool>, change: impl FnOnce(&mut Definition)) -> Self {
         let mut definition = tool.definition().clone();
-        definition.source = ToolSource::Plugin { id: lifetime.id.to_string() };
+        change(&mut definition);
+        let lifetime = tool.plugin_lifetime().cloned();
         Self { tool, definition, lifetime }
+    }
+
+    /// Makes the tool one of a plugin.
+    pub(crate) fn with_lifetime(mut self, lifetime: PluginLifetime) -> Self {
+        self.lifetime = Some(lifetime);
+        self
     }
 }
 
-impl Tool for PluginTool {
+impl Tool for RedefinedTool {
     fn definition(&self) -> &Definition {
         &self.definition
     }
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
-        self.tool.prepare(args)
+        self.tool.prepare(args).map_err(|faults| faults.in_calls_of(&self.definition.name))
     }
 
     fn required_services(&self) -> Vec<RequiredService> {
@@ -63,6 +71,6 @@ impl Tool for PluginTool {
     }
 
     fn plugin_lifetime(&self) -> Option<&PluginLifetime> {
-        Some(&self.lifetime)
+        self.lifetime.as_ref()
     }
 }
