@@ -91,7 +91,10 @@ impl ToolChecks {
             // A tool that is hidden from models is sent to no provider.
             for &dialect in self.dialects.iter().filter(|_| !definition.flags.hidden) {
                 let lints = provider::lint(definition, dialect);
-                found.extend(lints.into_iter().map(|finding| format!("{dialect}: {finding}")));
+                found.extend(lints.into_iter().map(|lint| {
+                    let place = if lint.path.is_empty() { "" } else { ": " };
+                    format!("{dialect}: {}{place}{}; {}", lint.path, lint.problem, lint.fix)
+                }));
             }
             let name = &definition.name;
             let own = ran.iter().filter(|(tool, _)| tool == name.as_str());
@@ -113,9 +116,17 @@ impl ToolChecks {
     #[track_caller]
     pub fn run(&self, registry: &Registry) {
         let findings = self.findings(registry);
+        let is_of_a_dialect = |finding: &String| {
+            self.dialects.iter().any(|dialect| finding.contains(&format!("): {dialect}: ")))
+        };
+        let hint = if findings.iter().any(is_of_a_dialect) {
+            "\n`ToolChecks::without_dialect(..)` leaves a format out"
+        } else {
+            ""
+        };
         assert!(
             findings.is_empty(),
-            "the tools have findings ({}):\n{}",
+            "the tools have findings ({}):\n{}{hint}",
             findings.len(),
             findings.join("\n")
         );
@@ -158,7 +169,8 @@ fn check_field_descriptions(
         let says_all = ["const", "enum", "$ref"].iter().any(|it| field.get(*it).is_some());
         if !says_all && !is_described(field) {
             let place = describe_field_parent(path);
-            let text = "has no description; add a `///` comment";
+            let text =
+                "has no description; add a `///` comment, or take a type of your own in its place";
             found.push(format!("the field `{name}` {place} {text}"));
         }
     }

@@ -8,6 +8,7 @@ use crate::name::ToolName;
 use crate::permission::Mode;
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
+use crate::secrets::SecretValue;
 use crate::tool::IntoTools;
 
 /// Returns a context without subscribers, for calling a tool's function directly.
@@ -38,8 +39,8 @@ pub fn context() -> Context {
 
 /// A pipeline with a session, for tests of tools.
 ///
-/// No approval is requested: the mode is [`Mode::Bypass`], unless [`with`](Harness::map_pipeline) sets
-/// another one.
+/// No approval is requested: the mode is [`Mode::Bypass`], unless
+/// [`map_pipeline`](Harness::map_pipeline) sets another one.
 #[derive(Clone, Debug)]
 pub struct Harness {
     pipeline: Pipeline,
@@ -82,7 +83,22 @@ impl Harness {
         self
     }
 
-    /// Calls tools in `session`.
+    /// Sets a secret that tools read with [`Context::secret`](crate::Context::secret).
+    ///
+    /// # Panics
+    ///
+    /// Panics when `name` is not the name of a variable, or `value` is too short for a secret.
+    #[must_use]
+    #[track_caller]
+    pub fn with_secret(self, name: &str, value: &str) -> Self {
+        let secrets = self.session.secrets();
+        match secrets.set_for_session(&self.session, name, SecretValue::new(value), true) {
+            Ok(()) => self,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Calls tools in `session`, in place of the session that had the services and secrets so far.
     #[must_use]
     pub fn with_session(mut self, session: Session) -> Self {
         self.session = session;

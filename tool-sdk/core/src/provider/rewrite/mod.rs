@@ -206,7 +206,7 @@ impl SchemaRewriter<'_> {
             keyword_descriptions::KeywordText::Sentence(text) => notes.push(text),
             keyword_descriptions::KeywordText::Omitted => {}
             keyword_descriptions::KeywordText::Unsupported(fix) => {
-                self.add_loss(path, format_args!("`{keyword}` cannot be said"), fix);
+                self.add_loss(path, format_args!("`{keyword}` cannot be expressed"), fix);
             }
         }
     }

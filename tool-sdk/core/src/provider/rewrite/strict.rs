@@ -30,7 +30,7 @@ impl SchemaRewriter<'_> {
             change_type(schema, "object", "string");
             self.add_loss(
                 path,
-                "an object with free names cannot be said; it is sent as JSON text",
+                "an object with free names cannot be expressed; it is sent as JSON text",
                 "take a list of structs with a name and a value",
             );
         }
@@ -39,7 +39,7 @@ impl SchemaRewriter<'_> {
             schema.insert("type".to_owned(), json!(["string", "number", "boolean"]));
             self.add_loss(
                 path,
-                "a value of any type cannot be said; only text, numbers and booleans can be sent",
+                "a value of any type cannot be expressed; only text, numbers and booleans can be sent",
                 "take a type that says what is expected",
             );
         }
