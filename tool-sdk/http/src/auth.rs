@@ -20,6 +20,8 @@ use tool_sdk_core::Principal;
 use super::ConsoleAccess;
 use super::access_token::AccessTokenVerifier;
 use super::connection_limiter::ConnectionSlot;
+#[cfg(feature = "rest")]
+use super::console::ConsoleUser;
 use super::resource_metadata::{TokenProblem, challenge_header};
 use super::token::TokenDigest;
 use super::{HttpOptions, Token, TokenIdentity, TokenScope, TokenScopes, TokenVerifier};
@@ -47,8 +49,9 @@ pub(super) type PrincipalKey = Option<Arc<Principal>>;
 pub(super) struct HttpCaller {
     pub(super) principal: PrincipalKey,
     pub(super) scopes: TokenScopes,
-    /// Whether the client is the page of the console.
-    pub(super) is_console: bool,
+    /// Who uses the page of the console, if the client is one.
+    #[cfg(feature = "rest")]
+    pub(super) console: Option<ConsoleUser>,
 }
 
 impl HttpCaller {
@@ -56,21 +59,39 @@ impl HttpCaller {
         Self {
             principal: identity.principal.map(Arc::new),
             scopes: identity.scopes,
-            is_console: false,
+            #[cfg(feature = "rest")]
+            console: None,
         }
     }
 
-    /// Returns the owner of the server with all scopes, who uses the console.
+    /// Returns a user of the console, which acts for the owner of the server with all scopes.
     #[cfg(feature = "rest")]
-    fn console() -> Self {
+    fn console(user: ConsoleUser) -> Self {
         let scopes = TokenScopes::from_iter(TokenScope::ALL);
-        Self { principal: None, scopes, is_console: true }
+        Self { principal: None, scopes, console: Some(user) }
     }
 
     /// Returns the user of the client's sessions.
     #[cfg(feature = "rest")]
     pub(super) fn user(&self) -> Option<&str> {
         self.principal.as_deref().map(Principal::name)
+    }
+
+    /// Returns the name of the person, if the client has one: that of its principal, or at the
+    /// console that of the principal whose token made the link.
+    #[cfg(feature = "rest")]
+    pub(super) fn person(&self) -> Option<&str> {
+        match &self.console {
+            Some(user) => user.name(),
+            None => self.user(),
+        }
+    }
+
+    /// Returns who answers an approval request, for the audit log.
+    #[cfg(feature = "rest")]
+    pub(super) fn responder(&self) -> &str {
+        let unnamed = if self.console.is_some() { "console" } else { "http" };
+        self.person().unwrap_or(unnamed)
     }
 }
 
@@ -269,8 +290,7 @@ impl Authenticator {
     /// Returns the owner with all scopes, for the page of a signed-in browser.
     #[cfg(feature = "rest")]
     fn find_console_caller(&self, headers: &HeaderMap) -> Option<HttpCaller> {
-        let console = self.console.as_ref().filter(|it| it.is_signed_in(headers));
-        console.map(|_| HttpCaller::console())
+        self.console.as_ref()?.find_user(headers).map(HttpCaller::console)
     }
 
     #[cfg(not(feature = "rest"))]
@@ -517,9 +537,10 @@ mod tests {
             headers.append(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
             guard.find_caller(&headers).ok_or(HttpRejection::Token)
         };
-        let caller =
-            |principal| HttpCaller { principal, scopes: TokenScopes::default(), is_console: false };
-        assert_eq!(who(ada), Ok(caller(Some(Arc::new(Principal::new("ada"))))));
+        let caller = |principal| {
+            HttpCaller::new(TokenIdentity { principal, scopes: TokenScopes::default() })
+        };
+        assert_eq!(who(ada), Ok(caller(Some(Principal::new("ada")))));
         assert_eq!(who(TOKEN), Ok(caller(None)));
         assert_eq!(who("bob-0123456789abcdef0123456789abcdef"), Err(HttpRejection::Token));
     }

@@ -37,7 +37,8 @@ const ABSENCE_LIMIT: Duration = Duration::from_mins(1);
 /// person who uses the console.
 ///
 /// A browser that opened the link has all scopes of the server's owner: it calls tools, approves
-/// calls and changes grants. Clones share codes and browsers.
+/// calls and changes grants. What it approves is recorded as approved by `console`, or by the person
+/// that the link was made for. Clones share codes and browsers.
 ///
 /// # Examples
 ///
@@ -64,13 +65,29 @@ struct SignedInBrowsers {
 struct OneTimeCode {
     digest: TokenDigest,
     created: Instant,
+    user: ConsoleUser,
 }
 
 struct SignedInBrowser {
+    user: ConsoleUser,
     cookie: TokenDigest,
     request_token: TokenDigest,
     last_used: Instant,
     streams: Arc<Mutex<BrowserStreams>>,
+}
+
+/// Who uses a browser: the person that its link was made for, if the link was made for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ConsoleUser(Option<Arc<str>>);
+
+impl ConsoleUser {
+    pub(crate) fn new(name: Option<&str>) -> Self {
+        Self(name.map(Arc::from))
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
 }
 
 /// The event streams of a browser. A page has one open while it is shown.
@@ -89,6 +106,7 @@ pub(crate) struct BrowserCredentials {
     pub(crate) cookie: Token,
     /// What the page sends with each request.
     pub(crate) request_token: Token,
+    pub(crate) user: ConsoleUser,
 }
 
 impl ConsoleAccess {
@@ -106,6 +124,20 @@ impl ConsoleAccess {
     ///
     /// Fails when the system has no random numbers.
     pub fn create_link(&self, base: &str) -> io::Result<String> {
+        self.add_code(base, ConsoleUser::default())
+    }
+
+    /// Returns a link as [`create_link`](Self::create_link) does, for the person `user`: the audit log
+    /// names the person for what is approved in the browser.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the system has no random numbers.
+    pub fn create_link_for(&self, base: &str, user: &str) -> io::Result<String> {
+        self.add_code(base, ConsoleUser::new(Some(user)))
+    }
+
+    fn add_code(&self, base: &str, user: ConsoleUser) -> io::Result<String> {
         let code = Token::random()?;
         let mut state = self.lock();
         state.codes.retain(OneTimeCode::is_valid);
@@ -113,7 +145,7 @@ impl ConsoleAccess {
             state.codes.remove(0);
         }
         let digest = TokenDigest::new(code.reveal());
-        state.codes.push(OneTimeCode { digest, created: Instant::now() });
+        state.codes.push(OneTimeCode { digest, created: Instant::now(), user });
         Ok(format!("{}/#{}", base.trim_end_matches('/'), code.reveal()))
     }
 
@@ -132,12 +164,12 @@ impl ConsoleAccess {
         Some(BrowserStreamGuard(streams))
     }
 
-    /// Whether the request comes from the page of a signed-in browser.
-    pub(crate) fn is_signed_in(&self, headers: &HeaderMap) -> bool {
+    /// Returns the user of the signed-in browser whose page sends the request.
+    pub(crate) fn find_user(&self, headers: &HeaderMap) -> Option<ConsoleUser> {
         let mut state = self.lock();
-        let Some(browser) = state.find_browser(headers) else { return false };
+        let browser = state.find_browser(headers)?;
         browser.last_used = Instant::now();
-        true
+        Some(browser.user.clone())
     }
 
     /// Signs a browser in; `None` for a code that is unknown, used or too old.
@@ -146,8 +178,8 @@ impl ConsoleAccess {
         state.codes.retain(OneTimeCode::is_valid);
         let digest = TokenDigest::new(code);
         let found = state.codes.iter().position(|it| it.digest.matches(&digest))?;
-        state.codes.remove(found);
-        Some(state.add_browser())
+        let user = state.codes.remove(found).user;
+        Some(state.add_browser(user))
     }
 
     /// Signs the browser of the request out.
@@ -163,15 +195,16 @@ impl ConsoleAccess {
 }
 
 impl SignedInBrowsers {
-    fn add_browser(&mut self) -> io::Result<BrowserCredentials> {
-        let credentials =
-            BrowserCredentials { cookie: Token::random()?, request_token: Token::random()? };
+    fn add_browser(&mut self, user: ConsoleUser) -> io::Result<BrowserCredentials> {
+        let (cookie, request_token) = (Token::random()?, Token::random()?);
+        let credentials = BrowserCredentials { cookie, request_token, user: user.clone() };
         self.browsers.retain(SignedInBrowser::is_valid);
         if self.browsers.len() >= MAX_BROWSERS {
             self.browsers.sort_by_key(|it| it.last_used);
             self.browsers.remove(0);
         }
         self.browsers.push(SignedInBrowser {
+            user,
             cookie: TokenDigest::new(credentials.cookie.reveal()),
             request_token: TokenDigest::new(credentials.request_token.reveal()),
             last_used: Instant::now(),
@@ -274,6 +307,12 @@ mod tests {
         assert!(access.redeem_code("other").is_none() && !access.has_open_page());
         assert!(access.redeem_code(&code).is_some() && access.has_open_page());
         assert!(access.redeem_code(&code).is_none());
+        // A browser is that of the person whom its link is for.
+        let link = access.create_link_for("http://h/", "ada").unwrap();
+        let ada = access.redeem_code(link.split_once('#').unwrap().1).unwrap().unwrap();
+        let cookie = format!("tool-console-8080={}", ada.cookie.reveal());
+        let user = access.find_user(&headers(&cookie, ada.request_token.reveal()));
+        assert_eq!(user.unwrap().name(), Some("ada"));
         // The oldest of too many codes ends.
         let first = code_of(&access);
         (0..MAX_CODES).for_each(|_| drop(code_of(&access)));
@@ -313,18 +352,18 @@ mod tests {
         let cookie =
             |it: &BrowserCredentials| format!("a=b; tool-console-8080={}", it.cookie.reveal());
         let token = |it: &BrowserCredentials| it.request_token.reveal().to_owned();
-        assert!(access.is_signed_in(&headers(&cookie(&ada), &token(&ada))));
-        assert!(!access.is_signed_in(&headers(&cookie(&ada), &token(&bob))));
-        assert!(!access.is_signed_in(&headers("tool-console-8080=x", &token(&ada))));
+        assert!(access.find_user(&headers(&cookie(&ada), &token(&ada))).is_some());
+        assert!(access.find_user(&headers(&cookie(&ada), &token(&bob))).is_none());
+        assert!(access.find_user(&headers("tool-console-8080=x", &token(&ada))).is_none());
         // A cookie of a server at another port.
         let other = cookie(&ada).replace("8080", "8081");
-        assert!(!access.is_signed_in(&headers(&other, &token(&ada))));
+        assert!(access.find_user(&headers(&other, &token(&ada))).is_none());
         let mut foreign = headers(&cookie(&ada), &token(&ada));
         foreign.append(SEC_FETCH_SITE, "same-site".parse().unwrap());
-        assert!(!access.is_signed_in(&foreign));
+        assert!(access.find_user(&foreign).is_none());
 
         access.sign_out(&headers(&cookie(&ada), ""));
-        assert!(!access.is_signed_in(&headers(&cookie(&ada), &token(&ada))));
-        assert!(access.is_signed_in(&headers(&cookie(&bob), &token(&bob))));
+        assert!(access.find_user(&headers(&cookie(&ada), &token(&ada))).is_none());
+        assert!(access.find_user(&headers(&cookie(&bob), &token(&bob))).is_some());
     }
 }

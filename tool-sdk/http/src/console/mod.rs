@@ -13,5 +13,5 @@ mod access;
 mod page_files;
 
 pub use self::access::ConsoleAccess;
-pub(crate) use self::access::{BrowserStreamGuard, cookie_name};
+pub(crate) use self::access::{BrowserStreamGuard, ConsoleUser, cookie_name};
 pub(crate) use self::page_files::{get_page, get_page_file};

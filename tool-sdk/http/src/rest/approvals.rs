@@ -16,7 +16,6 @@ use super::caller::ApprovalCaller;
 use super::problem::ProblemDetails;
 use super::request::JsonBody;
 use super::service::RestService;
-use crate::auth::HttpCaller;
 use crate::scopes::TokenScope;
 
 /// The body of `GET /v1/approvals`.
@@ -121,12 +120,9 @@ pub(super) async fn answer_approval(
 ) -> Result<StatusCode, ProblemDetails> {
     let response = answer.to_response()?;
     let request = service.find_approval(&id, &caller)?;
-    let who = match &caller.0 {
-        HttpCaller { is_console: true, .. } => "console",
-        client => client.user().unwrap_or("http"),
-    };
     let shown = &answer.fingerprint;
-    let answered = service.pipeline.respond_as(&request.id, shown, response, who).await;
+    let answered =
+        service.pipeline.respond_as(&request.id, shown, response, caller.0.responder()).await;
     answered.map(|()| StatusCode::NO_CONTENT).map_err(|error| response_problem(&error))
 }
 

@@ -19,7 +19,7 @@ pub(super) struct ApprovalCaller(pub(super) HttpCaller);
 
 /// A client that may see what all principals do.
 #[derive(Debug)]
-pub(super) struct AdministrationCaller;
+pub(super) struct AdministrationCaller(pub(super) HttpCaller);
 
 /// Returns the client, if its token has one of the scopes.
 fn caller_with(parts: &Parts, scopes: &[TokenScope]) -> Result<HttpCaller, ProblemDetails> {
@@ -57,7 +57,7 @@ impl<S: Sync> FromRequestParts<S> for AdministrationCaller {
     type Rejection = ProblemDetails;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ProblemDetails> {
-        caller_with(parts, &[TokenScope::Administration]).map(|_| Self)
+        caller_with(parts, &[TokenScope::Administration]).map(Self)
     }
 }
 

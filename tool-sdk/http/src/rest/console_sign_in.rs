@@ -16,7 +16,7 @@ use super::caller::AdministrationCaller;
 use super::problem::ProblemDetails;
 use super::request::JsonBody;
 use super::service::RestService;
-use crate::console::{ConsoleAccess, cookie_name, get_page, get_page_file};
+use crate::console::{ConsoleAccess, ConsoleUser, cookie_name, get_page, get_page_file};
 
 /// Returns the routes that need no token: the page has no secrets, and the others check the code
 /// or the cookie.
@@ -54,7 +54,7 @@ async fn sign_in(
     let credentials =
         redeemed.map_err(|_| ProblemDetails::busy("the system has no random numbers"))?;
     let cookie = set_cookie(&headers, credentials.cookie.reveal(), "");
-    let mut body = session_body(&service);
+    let mut body = session_body(&service, &credentials.user);
     body["request_token"] = credentials.request_token.reveal().into();
     Ok(([cookie], Json(body)).into_response())
 }
@@ -65,11 +65,11 @@ async fn get_session(
     State(service): State<Arc<RestService>>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, ProblemDetails> {
-    if !find_access(&service)?.is_signed_in(&headers) {
-        return Err(not_signed_in("this browser is not signed in")
-            .suggest("open the link that the server printed"));
-    }
-    Ok(Json(session_body(&service)))
+    let user = find_access(&service)?.find_user(&headers).ok_or_else(|| {
+        not_signed_in("this browser is not signed in")
+            .suggest("open the link that the server printed")
+    })?;
+    Ok(Json(session_body(&service, &user)))
 }
 
 /// `POST /console/sign-out`
@@ -78,7 +78,7 @@ async fn sign_out(
     headers: HeaderMap,
 ) -> Result<Response, ProblemDetails> {
     let access = find_access(&service)?;
-    if !access.is_signed_in(&headers) {
+    if access.find_user(&headers).is_none() {
         return Err(not_signed_in("this browser is not signed in"));
     }
     access.sign_out(&headers);
@@ -86,17 +86,22 @@ async fn sign_out(
     Ok((StatusCode::NO_CONTENT, [cookie]).into_response())
 }
 
-/// `POST /v1/console/links`: makes a further link, to the address that the client used.
+/// `POST /v1/console/links`: makes a further link, to the address that the client used, for the
+/// person who has the token.
 pub(super) async fn create_link(
     State(service): State<Arc<RestService>>,
-    _: AdministrationCaller,
+    AdministrationCaller(caller): AdministrationCaller,
     headers: HeaderMap,
 ) -> Result<Json<Value>, ProblemDetails> {
     let access = service.options.console.as_ref();
     let access = access.ok_or_else(|| ProblemDetails::not_found("the server has no console"))?;
     let host = headers.get(HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let scheme = if is_behind_tls(&headers) { "https" } else { "http" };
-    let link = access.create_link(&format!("{scheme}://{host}"));
+    let base = format!("{scheme}://{host}");
+    let link = match caller.person() {
+        Some(person) => access.create_link_for(&base, person),
+        None => access.create_link(&base),
+    };
     let link = link.map_err(|_| ProblemDetails::busy("the system has no random numbers"))?;
     let lifetime = ConsoleAccess::LINK_LIFETIME.as_secs();
     Ok(Json(json!({ "link": link, "expires_in_s": lifetime })))
@@ -110,8 +115,12 @@ fn not_signed_in(error: &str) -> ProblemDetails {
     ProblemDetails::new(StatusCode::UNAUTHORIZED, ErrorKind::Unauthorized.as_str(), error)
 }
 
-fn session_body(service: &RestService) -> Value {
-    json!({ "title": service.options.title, "version": service.options.version })
+fn session_body(service: &RestService, user: &ConsoleUser) -> Value {
+    let (title, version) = (&service.options.title, &service.options.version);
+    match user.name() {
+        Some(user) => json!({ "title": title, "version": version, "user": user }),
+        None => json!({ "title": title, "version": version }),
+    }
 }
 
 /// Whether the client connects to a proxy that ends TLS: its page has an `https` origin. A request

@@ -49,7 +49,7 @@ impl FromRequestParts<Arc<RestService>> for EventSource {
                 let ApprovalCaller(caller) = caller.map_err(|problem| {
                     problem.suggest("send the `Session-Id` of a session to read its events")
                 })?;
-                let console = service.options.console.as_ref().filter(|_| caller.is_console);
+                let console = service.options.console.as_ref().filter(|_| caller.console.is_some());
                 console_stream = console.and_then(|it| it.count_stream(&parts.headers));
                 Some(match caller.scopes.contains(TokenScope::Administration) {
                     true => {

@@ -1,12 +1,13 @@
 //! The console: sign-in, its page, and what only an administrator and the console may read.
 
 use serde_json::{Value, json};
-use tool_sdk::http::{ConsoleAccess, HttpOptions, RestOptions};
+use tool_sdk::http::{ConsoleAccess, HttpOptions, RestOptions, TokenScope};
 use tool_sdk::{
-    Action, AuditLog, Pipeline, Plugin, PluginRegistrar, Redactor, Rule, Session, ToolError,
+    Action, AuditLog, Pipeline, Plugin, PluginRegistrar, Principal, Redactor, Rule, Session,
+    ToolError,
 };
 
-use crate::server::{ADMIN, CLIENT, PERSON, TestRequest, TestServer, with_people};
+use crate::server::{ADA, ADMIN, CLIENT, PERSON, TestRequest, TestServer, with_people};
 use crate::tools::{ToolSignals, registry};
 
 /// A browser that signed in.
@@ -43,7 +44,11 @@ fn code_of(access: &ConsoleAccess) -> String {
 }
 
 async fn sign_in(server: &TestServer, access: &ConsoleAccess) -> SignedInBrowser {
-    let body = json!({ "code": code_of(access) });
+    sign_in_with(server, &code_of(access)).await
+}
+
+async fn sign_in_with(server: &TestServer, code: &str) -> SignedInBrowser {
+    let body = json!({ "code": code });
     let request = server.post("/console/sign-in", &body).without("authorization");
     let signed_in = request.send().await.expect(200);
     let cookie = signed_in.header("set-cookie").split(';').next().unwrap().to_owned();
@@ -144,6 +149,48 @@ async fn an_administrator_makes_further_links() {
     let (base, code) = link.split_once("/#").unwrap();
     assert_eq!(base, format!("http://{}", server.address));
     server.post("/console/sign-in", &json!({ "code": code })).send().await.expect(200);
+}
+
+// The audit log tells who approved.
+#[tokio::test]
+async fn a_browser_approves_in_the_name_of_the_person_whose_token_made_its_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = AuditLog::open(folder.path().join("audit.jsonl"), Redactor::default()).unwrap();
+    let (signals, access) = (ToolSignals::default(), ConsoleAccess::default());
+    let http = HttpOptions::new(CLIENT.parse().unwrap());
+    let http = http.with_principal_scopes(
+        ADA.parse().unwrap(),
+        Principal::new("ada"),
+        TokenScope::Administration,
+    );
+    let session = Session::default().with_service(signals.clone());
+    let options = RestOptions::new(http).with_session(session).with_console(access.clone());
+    let pipeline = Pipeline::new(registry()).audit(log);
+    let server = TestServer::start_options(pipeline, options, signals).await;
+
+    let made = server.post("/v1/console/links", &json!({})).token(ADA).send().await.expect(200);
+    let link = made.json()["link"].as_str().unwrap().to_owned();
+    let ada = sign_in_with(&server, link.split_once('#').unwrap().1).await;
+    let session = ada.ask(server.get("/console/session")).send().await.expect(200).json();
+    assert_eq!(session["user"], "ada");
+    // A link that ada makes at the console is hers as well.
+    let made = ada.ask(server.post("/v1/console/links", &json!({}))).send().await.expect(200);
+    let link = made.json()["link"].as_str().unwrap().to_owned();
+    let second = sign_in_with(&server, link.split_once('#').unwrap().1).await;
+    let owner = sign_in(&server, &access).await;
+    for (browser, who) in [(ada, "ada"), (second, "ada"), (owner, "console")] {
+        let mut events = browser.ask(server.get("/v1/events")).events().await;
+        let call = server.call("write_word", &json!({ "word": who }));
+        let (called, ()) = tokio::join!(call.send(), async {
+            let request = events.next_named("permission_asked").await.data;
+            let answer = json!({ "reply": "once", "fingerprint": request["fingerprint"] });
+            let path = format!("/v1/approvals/{}", request["id"].as_str().unwrap());
+            browser.ask(server.post(path, &answer)).send().await.expect(204);
+        });
+        called.expect(200);
+        let page = browser.ask(server.get("/v1/audit?what=decided&limit=1")).send().await;
+        assert_eq!(page.expect(200).json()["records"][0]["answer"]["who"], who);
+    }
 }
 
 // A proxy that ends TLS passes the origin of the page on.

@@ -12,6 +12,7 @@ import { showInbox } from './view_inbox.js';
 import { showPermissions } from './view_permissions.js';
 import { showServers } from './view_servers.js';
 import { showTools } from './view_tools.js';
+import { visible } from './visible_text.js';
 
 const VIEWS = {
   inbox: { title: 'Inbox', show: showInbox, key: 'i' },
@@ -37,7 +38,7 @@ export function showShell(app) {
   bellButton.hidden = !canAskForNotifications();
   const aside = h('header', { class: 'sidebar' },
     h('div', { class: 'brand' }, h('img', { src: '/console/icon.svg', alt: '', width: 28, height: 28 }),
-      h('div', {}, h('div', { class: 'brand-name' }, state.title), h('div', { class: 'brand-version' }, `Console ${state.version}`))),
+      h('div', {}, h('div', { class: 'brand-name' }, state.title), h('div', { class: 'brand-version' }, state.user ? [visible(state.user), ` · Console ${state.version}`] : `Console ${state.version}`))),
     h('nav', { 'aria-label': 'Views' }, h('ul', {}, links.map((it) => h('li', {}, it)))),
     h('div', { class: 'sidebar-foot' }, connection,
       h('div', { class: 'foot-buttons' }, bellButton, themeButton, iconButton('keyboard', 'Keyboard shortcuts', () => help.showModal()), iconButton('leave', 'Sign out', signOut))));

@@ -13,6 +13,8 @@ const SESSION_KEY = 'console-session';
 export const state = {
   title: 'Console',
   version: '',
+  // The person whom the link of this browser was made for.
+  user: undefined,
   connection: 'connecting',
   session: '',
   tools: [],
@@ -52,8 +54,8 @@ function notify(part) {
   }, 16);
 }
 
-export async function start({ title, version }) {
-  Object.assign(state, { title, version });
+export async function start({ title, version, user }) {
+  Object.assign(state, { title, version, user });
   await Promise.all([openSession(), readTools(), readApprovals()]);
   const seq = seqOf(state.lastEventId);
   state.loadedSeq = seq;
