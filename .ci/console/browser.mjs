@@ -256,6 +256,48 @@ const steps = {
     await checkAccess(page, 'calls');
   },
 
+  async 'calls have a time and a client, also for a browser that comes later'() {
+    const other = await openPage(context, `${BASE}/#/calls`);
+    await ready(other);
+    await other.waitForSelector('.list a.row >> text=README.md');
+    for (const it of [page, other]) {
+      const rows = await it.evaluate(() => [...document.querySelectorAll('.list a.row')].map((row) => row.querySelector('.row-side time')?.dateTime));
+      assert.ok(rows.length > 2 && rows.every((at) => Date.now() - Date.parse(at) < 600_000), rows.join());
+      await it.click('.list a.row:has-text("README.md")');
+      const shown = await it.textContent('.call-page .facts');
+      assert.match(shown, /Time.*\d\d:\d\d:\d\d.*Forthe owner of the server.*ClientHTTP API/);
+    }
+    assert.match(await other.textContent('.list a.row:has-text("README.md")'), /HTTP API/);
+    await other.close();
+  },
+
+  async 'the results of other clients are shown, or why they are not'() {
+    const asked = [];
+    const listen = (response) => asked.push([response.status(), new URL(response.url()).pathname]);
+    page.on('response', listen);
+    await visit(page, '#/calls');
+    await page.click('.list a.row:has-text("README.md")');
+    await page.waitForSelector('.call-panel .lines:has-text("A small project.")');
+    await page.click('[role=tab]:has-text("Text for the model")');
+    await page.waitForSelector('.tab-panel .text:has-text("# Demo")');
+    // Over MCP the text goes to the client alone.
+    const headers = { Authorization: `Bearer ${TOOL_SDK_TOKEN}`, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+    const send = (message, more) => fetch(`http://127.0.0.1:${PORT}/mcp`, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
+    const begun = await send({ id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'suite', version: '1' } } });
+    const session = { 'mcp-session-id': begun.headers.get('mcp-session-id') };
+    await begun.text();
+    await send({ method: 'notifications/initialized' }, session);
+    await (await send({ id: 2, method: 'tools/call', params: { name: 'list_dir', arguments: { path: '.' } } }, session)).text();
+    await page.click('.list a.row:has-text("MCP") >> nth=0');
+    await page.waitForSelector('.call-panel .note:has-text("went to its own client")');
+    assert.match(await page.textContent('.call-page .facts'), /ClientMCP/);
+    await page.reload();
+    await ready(page);
+    await page.waitForSelector('.call-panel .note:has-text("went to its own client")');
+    page.off('response', listen);
+    assert.deepEqual(asked.filter(([status]) => status >= 400), []);
+  },
+
   async 'a command is rejected with feedback'() {
     const called = callTool('exec_command', { cmd: 'touch made && echo "a\u202Eb"', justification: 'See whether it works' });
     await page.waitForSelector('nav .count:has-text("1")');

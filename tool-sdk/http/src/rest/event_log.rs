@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -36,6 +37,8 @@ impl LogLimits {
 #[derive(Debug)]
 pub(super) struct LoggedEvent {
     pub(super) event: ToolEvent,
+    /// When the server got the event.
+    at: SystemTime,
     json: OnceLock<EventJson>,
 }
 
@@ -49,7 +52,7 @@ pub(super) struct EventJson {
 
 impl LoggedEvent {
     pub(super) fn new(event: ToolEvent) -> Self {
-        Self { event, json: OnceLock::new() }
+        Self { event, at: SystemTime::now(), json: OnceLock::new() }
     }
 
     pub(super) fn seq(&self) -> u64 {
@@ -57,9 +60,19 @@ impl LoggedEvent {
     }
 
     pub(super) fn json(&self) -> &EventJson {
-        self.json
-            .get_or_init(|| EventJson::new(&serde_json::to_value(&self.event).unwrap_or_default()))
+        self.json.get_or_init(|| {
+            let mut event = serde_json::to_value(&self.event).unwrap_or_default();
+            if let Value::Object(members) = &mut event {
+                members.insert("at_ms".to_owned(), unix_millis(self.at).into());
+            }
+            EventJson::new(&event)
+        })
     }
+}
+
+fn unix_millis(time: SystemTime) -> u64 {
+    let elapsed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl EventJson {

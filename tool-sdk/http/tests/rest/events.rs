@@ -54,6 +54,10 @@ async fn a_session_is_followed_and_resumed() {
     let pending = first.next_named("pending").await;
     first.next_named("completed").await;
     drop(first);
+    // A client that reads an event later still learns when it happened.
+    let list = server.get("/v1/calls").session(&session).send().await.expect(200).json();
+    let started = list["calls"][0]["started_at_ms"].as_u64().unwrap();
+    assert!(pending.data["at_ms"].as_u64().unwrap().abs_diff(started) < 60_000, "{}", pending.data);
     server.call("join_words", &json!({ "words": [] })).session(&session).send().await.expect(200);
     // A call of another session is not shown.
     server.call("draw_dot", &json!({})).send().await.expect(200);

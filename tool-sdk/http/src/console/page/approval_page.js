@@ -4,7 +4,7 @@ import { argumentsEditor } from './arguments_editor.js';
 import { argumentList } from './call_panel.js';
 import { diffView } from './diff.js';
 import { button, h, replaceChildren, uniqueId } from './dom.js';
-import { originOf } from './headline.js';
+import { clientOf, originOf, personOf } from './headline.js';
 import { jsonTree } from './json_tree.js';
 import { callTitle, facts, riskBadge, showError } from './rows.js';
 import { answer, state } from './store.js';
@@ -111,7 +111,7 @@ export function approvalPage(request, onAnswered) {
     editPlace,
     request.original !== undefined && h('details', { class: 'more' }, h('summary', {}, 'A hook changed them; as the model sent them'), argumentList(request.original)),
     h('details', { class: 'more' }, h('summary', {}, 'Who asks, and why'),
-      facts([['Tool', h('span', { class: 'mono' }, visibleNodes(request.tool))], ['From', originOf(request) || 'this program'], ['Agent', request.agent], ['Session', request.session], ['Permission', request.permission], ['Decided by', typeof request.by === 'string' ? request.by : JSON.stringify(request.by)], ['Rules', request.rules.map((it) => `${it.action} ${it.permission}${it.pattern ? `(${it.pattern})` : ''}`).join(', ')], ['Fingerprint', h('span', { class: 'mono' }, request.fingerprint.slice(0, 16))]])),
+      facts([['Tool', h('span', { class: 'mono' }, visibleNodes(request.tool))], ['From', originOf(request) || 'this program'], ['For', personOf(state.calls.get(request.call) ?? request)], ['Client', clientOf(state.calls.get(request.call) ?? request, state.session)], ['Agent', request.agent], ['Session', request.session], ['Permission', request.permission], ['Decided by', typeof request.by === 'string' ? request.by : JSON.stringify(request.by)], ['Rules', request.rules.map((it) => `${it.action} ${it.permission}${it.pattern ? `(${it.pattern})` : ''}`).join(', ')], ['Fingerprint', h('span', { class: 'mono' }, request.fingerprint.slice(0, 16))]])),
     h('div', { class: 'answers' }, message, scopes,
       h('div', { class: 'answer-bar' },
         approve,

@@ -3,10 +3,10 @@
 import { terminal } from './ansi.js';
 import { copyButtons } from './copy_as.js';
 import { button, h, icon, replaceChildren } from './dom.js';
-import { durationText, originOf, timeText } from './headline.js';
+import { clientOf, durationText, originOf, personOf } from './headline.js';
 import { jsonTree } from './json_tree.js';
 import { displayElement, resultParts } from './result_view.js';
-import { facts, showError, stateBadge, tabs } from './rows.js';
+import { facts, moment, showError, stateBadge, tabs } from './rows.js';
 import { cancelCall, isRunning, readResult, state, subscribe } from './store.js';
 import { visibleNodes } from './visible_text.js';
 import { openTool } from './view_tools.js';
@@ -37,7 +37,7 @@ export function callPanel(id, { withHead = false, onFaults } = {}) {
     const call = state.calls.get(id);
     if (!call || isClosed) return;
     element.dataset.status = call.state;
-    replaceChildren(head, stateBadge(call), h('span', { class: 'call-time' }, durationText(call.elapsed)), call.at && h('span', { class: 'muted' }, timeText(call.at)),
+    replaceChildren(head, stateBadge(call), h('span', { class: 'call-time' }, durationText(call.elapsed)), call.at && h('span', { class: 'muted' }, moment(call.at)),
       call.state === 'waiting' && h('a', { class: 'button small', href: '#/inbox' }, icon('inbox'), 'Decide in the inbox'),
       isRunning(call) && cancel);
     if (isRunning(call)) showLive(call);
@@ -103,7 +103,7 @@ function eventList(call) {
 export function callFacts(call) {
   const shortened = (text) => text && h('span', { class: 'mono', title: text }, visibleNodes(text.length > 24 ? `${text.slice(0, 20)}…` : text));
   return h('div', {},
-    facts([['Tool', h('a', { class: 'mono', href: `#/tools/${encodeURIComponent(call.tool)}` }, visibleNodes(call.tool))], ['From', originOf(call)], ['Agent', call.agent], ['User', call.user], ['Session', shortened(call.session)], ['Call', shortened(call.id)], ['Started by', call.parent && h('a', { href: `#/calls/${call.parent}` }, shortened(call.parent))]]),
+    facts([['Tool', h('a', { class: 'mono', href: `#/tools/${encodeURIComponent(call.tool)}` }, visibleNodes(call.tool))], ['From', originOf(call)], ['Time', moment(call.at, { isFull: true })], ['For', personOf(call)], ['Client', clientOf(call, state.session)], ['Agent', call.agent], ['Conversation', call.conversation], ['Project', call.project], ['Session', shortened(call.session)], ['Call', shortened(call.id)], ['Started by', call.parent && h('a', { href: `#/calls/${call.parent}` }, shortened(call.parent))]]),
     h('div', { class: 'run-bar' },
       button('Use these arguments', () => openTool(call.tool, call.arguments ?? {}), { iconName: 'repeat' }),
       copyButtons(call.tool, () => call.arguments ?? {})),

@@ -52,9 +52,29 @@ export function durationText(ms) {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
+// Returns the time of today, or the day of another date.
 export function timeText(at) {
-  return at ? new Date(at).toLocaleTimeString([], { hour12: false }) : '';
+  const then = new Date(at);
+  if (then.toDateString() === new Date().toDateString()) return then.toLocaleTimeString([], { hour12: false });
+  return then.toLocaleDateString([], { day: 'numeric', month: 'short' });
 }
+
+export function dateText(at) {
+  return new Date(at).toLocaleString([], { hour12: false, dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+// How sessions of each surface are named.
+const SURFACES = { session: 'HTTP API', once: 'HTTP API', mcp: 'MCP' };
+
+// Returns which client made a call, as far as the name of its session says.
+export function clientOf(call, ownSession) {
+  if (call.session === ownSession) return 'this page';
+  if (call.conversation === 'console') return 'another page of the console';
+  return SURFACES[String(call.session ?? '').split('-', 1)[0]] ?? '';
+}
+
+// Returns whom a call is made for.
+export const personOf = (call) => call.user ?? 'the owner of the server';
 
 export const categoryName = (category) => {
   const text = (category ?? 'other').replaceAll('_', ' ');

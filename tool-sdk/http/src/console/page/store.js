@@ -184,7 +184,7 @@ function applyEvent({ id, data }) {
   if (!data.call) return;
   const call = callOf(data.call, data);
   const isLive = data.seq > state.loadedSeq;
-  if (isLive) call.at ??= Date.now();
+  call.at ??= data.at_ms ?? (isLive ? Date.now() : undefined);
   if (!call.seq) call.seq = data.seq;
   if (call.events.length < 500) call.events.push(data);
   for (const key of ['display', 'source', 'agent', 'parent', 'summary', 'user', 'conversation', 'project']) {

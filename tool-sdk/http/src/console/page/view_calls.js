@@ -2,9 +2,9 @@
 
 import { callFacts, callPanel } from './call_panel.js';
 import { emptyState, h, icon, replaceChildren } from './dom.js';
-import { durationText, originOf, timeText } from './headline.js';
+import { clientOf, durationText, originOf } from './headline.js';
 import { bindKeys, moveInList } from './keys.js';
-import { callTitle, stateBadge, twoPanes, updateRows } from './rows.js';
+import { callTitle, moment, stateBadge, twoPanes, updateRows } from './rows.js';
 import { isRunning, state, subscribe } from './store.js';
 
 const FILTERS = {
@@ -40,16 +40,18 @@ export function showCalls(main) {
   const makeRow = (call) => h('a', { class: 'row', href: `#/calls/${encodeURIComponent(call.id)}`, data: { call: call.id } });
   const fillRow = (row, call) => {
     // Nothing is drawn again that did not change.
-    const version = `${call.state} ${call.elapsed} ${call.arguments !== undefined} ${call.id === selected}`;
+    const version = `${call.state} ${call.elapsed} ${call.at} ${call.arguments !== undefined} ${call.id === selected}`;
     if (row.dataset.version === version) return;
     row.dataset.version = version;
     row.dataset.status = call.state;
     if (call.id === selected) row.setAttribute('aria-current', 'true');
     else row.removeAttribute('aria-current');
-    const from = [originOf(call), call.agent, call.user].filter(Boolean).join(' · ');
+    // Calls of this page are the usual ones; of others it matters whose they are.
+    const client = call.session === state.session ? undefined : call.user ?? clientOf(call, state.session);
+    const from = [originOf(call), call.agent, client].filter(Boolean).join(' · ');
     replaceChildren(row, h('span', { class: 'row-main' }, h('span', { class: 'row-title' }, callTitle(call)),
       h('span', { class: 'row-note' }, stateBadge(call), from && h('span', {}, from), call.elapsed !== undefined && h('span', {}, durationText(call.elapsed)))),
-    h('span', { class: 'row-side' }, timeText(call.at)));
+    h('span', { class: 'row-side' }, moment(call.at)));
   };
 
   function showDetail() {
