@@ -183,7 +183,8 @@ pub(super) async fn list_calls(
     Ok(Json(CallList { last_event_id: service.events.event_id(last), calls }))
 }
 
-/// `GET /v1/calls/{id}`: a call of the session, or one without a named session that was kept.
+/// `GET /v1/calls/{id}`: a call of the session, or one without a named session that was kept. With
+/// the scope `administration` also the last calls that were not kept, where there is a console.
 pub(super) async fn get_call(
     State(service): State<Arc<RestService>>,
     ToolCaller(caller): ToolCaller,
@@ -193,7 +194,7 @@ pub(super) async fn get_call(
     let running = service.running.find(&id).map(|it| it.record);
     let record = match running {
         Some(record) => Some(record),
-        None => service.stored(service.options.session_store.find_call(&id).await)?,
+        None => service.find_ended_call(&id, &caller).await?,
     };
     let record = record.filter(|it| service.may_see(it, &caller, &headers));
     record.map(Json).ok_or_else(unknown_call)
@@ -213,7 +214,7 @@ pub(super) async fn cancel_call(
         call.cancel();
         return Ok(StatusCode::ACCEPTED);
     }
-    let ended = service.stored(service.options.session_store.find_call(&id).await)?;
+    let ended = service.find_ended_call(&id, &caller).await?;
     match ended.filter(|it| service.may_see(it, &caller, &headers)) {
         Some(_) => Err(ProblemDetails::conflict("the call has ended")),
         None => Err(unknown_call()),
@@ -238,6 +239,17 @@ impl RestService {
             None => is_unnamed_session(&call.session),
         };
         call.user.as_deref() == caller.user() && is_of_session
+    }
+
+    /// Returns a call that has ended: of the history, or for an administrator one that no history has.
+    async fn find_ended_call(
+        &self,
+        id: &str,
+        caller: &HttpCaller,
+    ) -> Result<Option<CallRecord>, ProblemDetails> {
+        let stored = self.stored(self.options.session_store.find_call(id).await)?;
+        let is_administrator = caller.scopes.contains(TokenScope::Administration);
+        Ok(stored.or_else(|| self.recent.find(id).filter(|_| is_administrator)))
     }
 
     /// Returns what the history has, or the problem of a store that failed.

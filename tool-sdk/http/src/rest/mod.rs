@@ -36,6 +36,7 @@ mod problem;
 mod query_args;
 mod questions;
 mod random_id;
+mod recent_calls;
 mod request;
 mod response;
 mod routes;

@@ -161,9 +161,11 @@ impl RegisteredCall {
     /// Returns the reply to the call, which takes its place in the history.
     async fn finish(self, outcome: &Outcome, started: Instant) -> CallReply {
         let reply = CallReply::new(outcome, &self.record.tool, self.rendering.as_ref());
+        let service = &self.running.service;
         if self.is_recorded {
-            let ended = ended_record(self.record, &reply, started);
-            self.running.service.save_call(ended).await;
+            service.save_call(ended_record(self.record, &reply, started)).await;
+        } else if service.options.console.is_some() {
+            service.recent.keep(ended_record(self.record, &reply, started));
         }
         reply
     }

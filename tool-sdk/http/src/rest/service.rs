@@ -14,6 +14,7 @@ use super::metrics::CallMetrics;
 use super::options::RestOptions;
 use super::questions::QuestionTable;
 use super::random_id::random_id;
+use super::recent_calls::RecentCalls;
 use super::running_calls::RunningCalls;
 use super::sessions::SessionTable;
 use crate::auth::{Authenticator, HttpCaller};
@@ -25,6 +26,7 @@ pub(super) struct RestService {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) sessions: SessionTable,
     pub(super) running: RunningCalls,
+    pub(super) recent: RecentCalls,
     pub(super) idempotency: IdempotencyTable,
     pub(super) events: Arc<EventHub>,
     pub(super) metrics: Arc<CallMetrics>,
@@ -47,6 +49,7 @@ impl RestService {
             authenticator,
             sessions: SessionTable::default(),
             running,
+            recent: RecentCalls::default(),
             idempotency: IdempotencyTable::default(),
             events: Arc::new(EventHub::new(random_id("e").unwrap_or_default())),
             metrics: Arc::default(),

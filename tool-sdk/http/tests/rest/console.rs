@@ -393,6 +393,14 @@ async fn the_console_sees_and_cancels_calls_of_others() {
     let record = browser.ask(server.get(&path)).send().await.expect(200).json();
     assert_eq!(record["response"]["structured"]["sum"], 2);
 
+    // A call without a session is no more than its client's, but for administrators.
+    let called = server.call("add", &json!({ "a": 2 })).send().await.expect(200);
+    let path = format!("/v1/calls/{}", called.header("call-id"));
+    server.get(&path).send().await.expect(404);
+    let record = browser.ask(server.get(&path)).send().await.expect(200).json();
+    assert_eq!((&record["status"], &record["response"]), (&json!("completed"), &called.json()));
+    browser.ask(server.delete(&path)).send().await.expect(409);
+
     let wait = server.call("wait_forever", &json!({})).session(&session);
     let started = wait.header("prefer", "respond-async").send().await.expect(202);
     server.signals.started.notified().await;

@@ -56,14 +56,9 @@ export function callPanel(id, { withHead = false, onFaults } = {}) {
 
   async function showResult(call) {
     replaceChildren(live);
-    let response;
-    try {
-      response = await readResult(call);
-    } catch {
-      // The server keeps the results of its own sessions only; the events say enough.
-    }
+    const { response, reason } = await readResult(call);
     if (isClosed) return;
-    const parts = call.state === 'completed' ? successParts(call, response) : failureParts(call, response);
+    const parts = call.state === 'completed' ? successParts(call, response, reason) : failureParts(call, response);
     parts.push({ title: `Events (${call.events.length})`, element: eventList(call) });
     replaceChildren(body, tabs(parts, 'Parts of the result'));
     if (response?.faults?.length) onFaults?.(response.faults);
@@ -74,10 +69,10 @@ export function callPanel(id, { withHead = false, onFaults } = {}) {
   return { element, close: () => { isClosed = true; unsubscribe(); } };
 }
 
-function successParts(call, response) {
+function successParts(call, response, reason) {
   if (response) return resultParts(response);
   const shown = displayElement(call.data, {}) ?? (call.data ? jsonTree(call.data) : undefined) ?? (call.output ? terminal(call.output) : undefined);
-  return [{ title: 'Result', element: shown ?? h('p', { class: 'muted' }, 'The call has ended. Its text went to its own client; there is nothing more to show.') }];
+  return [{ title: 'Result', element: h('div', {}, h('p', { class: 'note' }, reason, shown && ' This is what its events tell.'), shown) }];
 }
 
 function failureParts(call, response) {

@@ -163,7 +163,9 @@ function addRecord(record) {
   call.at = record.started_at_ms;
   call.arguments ??= record.arguments;
   call.elapsed = record.elapsed_ms ?? call.elapsed;
-  if (record.status !== 'running') call.state = record.status;
+  call.data ??= record.response?.display;
+  // The events know better why a call failed.
+  if (record.status !== 'running' && isRunning(call)) call.state = record.status;
 }
 
 // Returns the call with this id; adds it for the first event about it.
@@ -261,8 +263,19 @@ export async function cancelCall(call) {
   await remove(`/v1/calls/${encodeURIComponent(call.id)}`, { headers });
 }
 
-// Returns the result or the problem of a call that has ended, as far as the server kept it.
+// Returns the result or the problem of a call that has ended, or `{ reason }` why there is none to show.
 export async function readResult(call) {
+  // The server has no records of other surfaces, so it is not asked about them.
+  if (!/^(session|once)-/.test(call.session ?? '')) return { reason: 'Its text went to its own client: the server keeps the results of calls over the HTTP API only.' };
+  try {
+    const response = await readResponse(call);
+    return response ? { response } : { reason: 'Its text is larger than what the server keeps.' };
+  } catch (error) {
+    return { reason: error.status === 404 ? 'The server no longer has its text: it keeps the last calls.' : `Its text cannot be read: ${error.message}.` };
+  }
+}
+
+async function readResponse(call) {
   const headers = sessionHeader(call);
   for (let attempt = 0; attempt < 40; attempt += 1) {
     const record = await getJson(`/v1/calls/${encodeURIComponent(call.id)}`, { headers });
