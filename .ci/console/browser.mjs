@@ -425,6 +425,22 @@ const steps = {
     await checkAccess(page, 'terminal');
   },
 
+  async 'a command that failed is a problem'() {
+    await page.fill('[data-pointer="/cmd"]', 'ls missing-file');
+    await page.click('[data-action=run]');
+    await page.waitForSelector('.call-panel[data-status=completed] .state-failed:has-text("Exit 2")');
+    await visit(page, '#/calls');
+    const row = '.list a.row:has-text("ls missing-file")';
+    await page.waitForSelector(`${row} .state-failed:has-text("Exit 2")`);
+    await page.click('.segment:has-text("Problems")');
+    await page.waitForSelector(row);
+    assert.equal(await page.locator('.list a.row:has-text("cat hostile.txt")').count(), 0);
+    await page.click('.segment:has-text("All")');
+    await visit(page, '#/audit');
+    await page.waitForSelector('.audit-row[data-what=ran] .badge.bad:has-text("exit 2")');
+    await visit(page, '#/tools/exec_command');
+  },
+
   async 'a running call is cancelled'() {
     await page.fill('[data-pointer="/cmd"]', 'sleep 60');
     await page.click('[data-member=yield_time_ms]');

@@ -45,6 +45,13 @@ export const STATE_NAMES = {
   timed_out: 'Timed out',
 };
 
+// Returns how a command failed although its tool returned a result, such as `Exit 2`: its display data
+// have an exit code.
+export function exitProblem(call) {
+  const code = call?.data?.exit_code;
+  return Number.isInteger(code) && code !== 0 ? `Exit ${code}` : undefined;
+}
+
 export function durationText(ms) {
   if (ms === undefined || ms === null) return '';
   if (ms < 1000) return `${ms} ms`;

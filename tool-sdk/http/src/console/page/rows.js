@@ -1,7 +1,7 @@
 // Rows of lists, the two panes of a view, and what several views show of a call.
 
 import { h, icon, replaceChildren } from './dom.js';
-import { STATE_NAMES, categoryName, dateText, headlineOf, timeText } from './headline.js';
+import { STATE_NAMES, categoryName, dateText, exitProblem, headlineOf, timeText } from './headline.js';
 import { visibleNodes } from './visible_text.js';
 
 // Returns a list beside a detail; on narrow screens one of the two at a time.
@@ -32,7 +32,8 @@ export function updateRows(list, items, keyOf, makeRow, fillRow) {
 }
 
 export function stateBadge(call) {
-  return h('span', { class: `state state-${call.state}`, data: { status: call.state } }, h('span', { class: 'dot' }), STATE_NAMES[call.state] ?? call.state);
+  const problem = exitProblem(call);
+  return h('span', { class: `state state-${problem ? 'failed' : call.state}`, data: { status: call.state } }, h('span', { class: 'dot' }), problem ?? STATE_NAMES[call.state] ?? call.state);
 }
 
 // When something happened, short or in full; nothing where that is not known.

@@ -2,8 +2,10 @@
 
 import { getJson } from './api.js';
 import { button, emptyState, h, replaceChildren } from './dom.js';
+import { exitProblem } from './headline.js';
 import { jsonTree } from './json_tree.js';
 import { showError } from './rows.js';
+import { state } from './store.js';
 import { visibleNodes } from './visible_text.js';
 
 const KINDS = { '': 'Everything', decided: 'Decisions', ran: 'Runs' };
@@ -44,12 +46,14 @@ function recordRow(record) {
   const isRun = record.what === 'ran';
   const word = isRun ? record.outcome : record.decision;
   const kind = { ok: 'good', allow: 'good', deny: 'bad', ask: 'warn' }[word] ?? 'bad';
+  const problem = isRun ? exitProblem(state.calls.get(record.call)) : undefined;
   // The reason of an approval names who gave it.
   const who = record.reason?.includes(record.answer?.who) ? undefined : record.answer?.who;
   return h('li', { class: 'audit-row', data: { what: record.what, decision: record.decision } },
     h('details', {}, h('summary', {},
       h('time', { class: 'audit-time', datetime: record.time }, new Date(record.time).toLocaleString([], { hour12: false })),
       h('span', { class: `badge ${kind}` }, isRun ? (word === 'ok' ? 'ran' : word) : word),
+      problem && h('span', { class: 'badge bad' }, problem.toLowerCase()),
       h('span', { class: 'mono strong' }, visibleNodes(record.tool)),
       h('span', { class: 'audit-reason' }, visibleNodes(isRun ? `${record.elapsed_ms} ms` : record.reason ?? ''), who && h('span', { class: 'muted' }, visibleNodes(` · by ${who}`)))),
     jsonTree(record, { open: 1 })));

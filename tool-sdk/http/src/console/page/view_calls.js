@@ -2,7 +2,7 @@
 
 import { callFacts, callPanel } from './call_panel.js';
 import { emptyState, h, icon, replaceChildren } from './dom.js';
-import { clientOf, durationText, originOf } from './headline.js';
+import { clientOf, durationText, exitProblem, originOf } from './headline.js';
 import { bindKeys, moveInList } from './keys.js';
 import { callTitle, moment, stateBadge, twoPanes, updateRows } from './rows.js';
 import { isRunning, state, subscribe } from './store.js';
@@ -10,7 +10,7 @@ import { isRunning, state, subscribe } from './store.js';
 const FILTERS = {
   all: ['All', () => true],
   running: ['Running', isRunning],
-  problems: ['Problems', (call) => ['failed', 'denied', 'timed_out', 'aborted'].includes(call.state)],
+  problems: ['Problems', (call) => ['failed', 'denied', 'timed_out', 'aborted'].includes(call.state) || exitProblem(call) !== undefined],
   mine: ['From here', (call) => call.session === state.session],
 };
 
@@ -40,7 +40,7 @@ export function showCalls(main) {
   const makeRow = (call) => h('a', { class: 'row', href: `#/calls/${encodeURIComponent(call.id)}`, data: { call: call.id } });
   const fillRow = (row, call) => {
     // Nothing is drawn again that did not change.
-    const version = `${call.state} ${call.elapsed} ${call.at} ${call.arguments !== undefined} ${call.id === selected}`;
+    const version = `${call.state} ${exitProblem(call)} ${call.elapsed} ${call.at} ${call.arguments !== undefined} ${call.id === selected}`;
     if (row.dataset.version === version) return;
     row.dataset.version = version;
     row.dataset.status = call.state;
@@ -84,4 +84,4 @@ export function showCalls(main) {
 
 // Calls of an earlier server have no number and come before all others.
 const order = (call) => (call.seq ? call.seq + 1e15 : call.at ?? 0);
-const searchText = (call) => `${call.tool} ${call.display?.name ?? ''} ${call.summary ?? ''} ${JSON.stringify(call.arguments ?? '')} ${call.agent ?? ''} ${call.state}`.toLowerCase();
+const searchText = (call) => `${call.tool} ${call.display?.name ?? ''} ${call.summary ?? ''} ${JSON.stringify(call.arguments ?? '')} ${call.agent ?? ''} ${call.state} ${exitProblem(call) ?? ''}`.toLowerCase();
