@@ -218,10 +218,18 @@ const steps = {
       const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
       const parts = resultParts({ text: 'x', structured: [{ a: 1, b: 'two' }], attachments: [{ mime: 'image/png', base64: dot }, { mime: 'image/svg+xml', base64: btoa('<svg onload="alert(1)"/>') }] });
       const count = (selector) => parts.reduce((sum, it) => sum + it.element.querySelectorAll(selector).length, 0);
-      const { originOf } = await import('/console/headline.js');
-      return { before, after, origin: originOf({ source: { type: 'plugin', id: 'kit' } }), titles: parts.map((it) => it.title), images: count('img'), svg: count('svg'), cells: count('td') };
+      const { headlineOf, originOf } = await import('/console/headline.js');
+      const headlines = [
+        { tool: 'x', display: { name: 'Plan', show: ['plan'] }, summary: 'Plan of 2 steps', arguments: { plan: [{ step: 'one' }, { step: 'two' }] } },
+        { tool: 'x', display: { name: 'Todos', show: ['action', 'todos'] }, arguments: { action: 'add', todos: [{ content: 'one' }] } },
+        { tool: 'x', display: { name: 'Ask', primary: 'question', show: ['question', 'options'] }, arguments: { question: 'Which?', options: [{ label: 'a' }, { label: 'b' }] } },
+        { tool: 'x', display: { primary: 'at', sensitive: ['key'], show: ['at', 'key', 'tags'] }, arguments: { at: 'a.rs', key: 'k', tags: ['b', 'c'] } },
+        { tool: 'x', arguments: { a: 1, b: { c: 2 } } },
+      ].map(headlineOf).map(({ name, detail, notes }) => [name, detail, ...notes]);
+      return { before, after, headlines, origin: originOf({ source: { type: 'plugin', id: 'kit' } }), titles: parts.map((it) => it.title), images: count('img'), svg: count('svg'), cells: count('td') };
     });
     assert.equal(found.origin, 'kit');
+    assert.deepEqual(found.headlines, [['Plan', 'Plan of 2 steps', 'plan: 2 entries'], ['Todos', 'add', 'todos: 1 entry'], ['Ask', 'Which?', 'options: 2 entries'], ['x', 'a.rs', 'key: ***', 'tags: b, c'], ['x', '', 'a: 1', 'b: 1 entry']]);
     assert.deepEqual(found.before, { isRight: true, value: { shape: { kind: 'square', width: 2 }, tags: ['b'], colour: 'b' } });
     assert.deepEqual(found.after, { value: { shape: { kind: 'circle', radius: 0 }, tags: ['b'], colour: 'b' }, fault: 'must be more than 0', colour: 'Blue' });
     assert.deepEqual([found.titles.slice(0, 3), found.images, found.svg, found.cells], [['Attachments', 'Data', 'Text for the model'], 1, 0, 2]);
@@ -305,7 +313,11 @@ const steps = {
     await page.waitForSelector('.command-block:has-text("touch made")');
     assert.ok((await page.textContent('.command-block')).includes('\\u{202e}'), 'what is invisible is shown');
     await page.waitForSelector('.alert.warning');
-    await page.fill('[data-field=feedback]', 'use the notes folder');
+    // What the model says of the command cannot be taken for a part of it.
+    for (const place of ['.detail-title', '.list a.row']) {
+      assert.equal(await page.textContent(`${place} .call-detail`), 'touch made && echo "a\\u{202e}b"');
+      assert.equal(await page.textContent(`${place} .call-note`), 'justification: See whether it works');
+    }
     await page.waitForTimeout(450);
     await page.click('[data-action=reject]');
     const { status, body } = await called;

@@ -4,28 +4,30 @@ import { firstLine } from './visible_text.js';
 
 const MAX_VALUE = 80;
 
-// Returns `{ name, detail }`, such as `Read` and `src/a.rs`.
+// Returns `{ name, detail, notes }`, such as `Read`, `src/a.rs` and `offset: 10`. The detail is the most
+// important argument alone, so that no other text can be taken for a part of it.
 export function headlineOf(call) {
   const display = call.display ?? {};
   const name = display.name ?? call.tool ?? 'call';
-  return { name, detail: detailOf(display, call.arguments) };
-}
-
-function detailOf(display, args) {
-  if (!args || typeof args !== 'object') return '';
-  const show = display.show ?? [];
-  if (display.primary === undefined && show.length === 0) {
-    return Object.keys(args).map((key) => `${key}: ${valueOf(display, args, key)}`).join(', ');
-  }
-  const keys = show.length ? show : [display.primary];
-  return keys.map((key) => valueOf(display, args, key)).filter((it) => it !== undefined).join(', ');
+  const args = call.arguments && typeof call.arguments === 'object' ? call.arguments : {};
+  const hasDisplay = display.primary !== undefined || display.show?.length > 0;
+  const show = (hasDisplay ? display.show ?? [] : Object.keys(args)).filter((key) => args[key] !== undefined && args[key] !== null);
+  const primary = display.primary ?? (hasDisplay ? show.find((key) => typeof args[key] !== 'object') : undefined);
+  const detail = args[primary] === undefined ? (hasDisplay && call.summary) || '' : valueOf(display, args, primary);
+  return { name, detail, notes: show.filter((key) => key !== primary).map((key) => `${key}: ${valueOf(display, args, key)}`) };
 }
 
 function valueOf(display, args, key) {
-  if (args[key] === undefined) return undefined;
   if (display.sensitive?.includes(key)) return '***';
-  const value = args[key];
-  return firstLine(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE);
+  return firstLine(shortText(args[key]), MAX_VALUE);
+}
+
+// Returns a text as it is, a list of texts and numbers in one line, and how long other lists are.
+function shortText(value) {
+  if (value === null || typeof value !== 'object') return String(value);
+  const items = Object.values(value);
+  if (Array.isArray(value) && items.every((it) => it === null || typeof it !== 'object')) return items.join(', ');
+  return items.length === 1 ? '1 entry' : `${items.length} entries`;
 }
 
 // Returns where a tool comes from, such as `github (MCP)`.
