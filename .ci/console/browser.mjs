@@ -367,7 +367,7 @@ const steps = {
     const found = await page.evaluate(async () => {
       const { approvalPage } = await import('/console/approval_page.js');
       const items = Array.from({ length: 620 }, (_, index) => index);
-      const request = { id: 'none', tool: 'write_file', arguments: { deep: { items } }, subjects: [], suggestions: ['*'], rules: [], reason: 'r', fingerprint: 'f'.repeat(64), risk: { class: 'write' } };
+      const request = { id: 'none', session: 'session-1', tool: 'write_file', arguments: { deep: { items } }, subjects: [], suggestions: ['*'], rules: [], reason: 'r', fingerprint: 'f'.repeat(64), risk: { class: 'write' } };
       const { element } = approvalPage(request, () => {});
       document.querySelector('main').append(element);
       for (const it of element.querySelectorAll('.argument-list details')) it.open = true;
@@ -389,6 +389,12 @@ const steps = {
   async 'arguments are edited before they are approved'() {
     const called = callTool('exec_command', { cmd: 'touch wrong' });
     await page.waitForSelector('.approval[data-status=open]');
+    // The session is that of this call, so nothing further can be allowed in it.
+    await page.waitForTimeout(450);
+    for (let presses = 0; presses < 2; presses += 1) await page.keyboard.press('Shift+S');
+    await page.waitForSelector('.scopes details[open]:has-text("ends with its request")');
+    assert.deepEqual([await page.locator('[data-action=session]').count(), await page.locator('[data-action=always]').count()], [0, 1]);
+    assert.equal(await page.getAttribute('.approval', 'data-status'), 'open');
     await page.click('[data-action=edit]');
     await page.waitForTimeout(450);
     await page.fill('.approval .json-input', '{"cmd": ');

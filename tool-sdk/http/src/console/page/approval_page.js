@@ -85,16 +85,18 @@ export function approvalPage(request, onAnswered) {
   const editButton = button('Edit the arguments', toggleEdit, { kind: 'small', data: { action: 'edit' }, 'aria-keyshortcuts': 'Shift+E' });
   const gone = h('div', { class: 'note', role: 'status', hidden: true });
 
+  const isForSession = hasFurtherCalls(request);
   const further = patterns && h('details', { class: 'more' }, h('summary', {}, 'Allow further calls like this'), patterns.element,
     h('div', { class: 'button-row' },
-      button('For this session', () => grant('session'), { data: { action: 'session' }, 'aria-keyshortcuts': 'Shift+S' }),
-      button('Always, in this folder', () => grant('always'), { data: { action: 'always' } })));
+      isForSession && button('For this session', () => grant('session'), { data: { action: 'session' }, 'aria-keyshortcuts': 'Shift+S' }),
+      button('Always, in this folder', () => grant('always'), { data: { action: 'always' } })),
+    !isForSession && h('p', { class: 'field-note' }, 'The client named no session: that of this call ends with its request.'));
   replaceChildren(scopes, further);
 
   // The first press shows the patterns, the second one grants them.
   function grantByKey() {
     if (!further || editor) return undefined;
-    if (further.open) return grant('session');
+    if (further.open && isForSession) return grant('session');
     further.open = true;
     return patterns.element.focus();
   }
@@ -136,6 +138,13 @@ export function approvalPage(request, onAnswered) {
       reject: () => (document.activeElement === feedback ? reject.click() : feedback.focus()),
     },
   };
+}
+
+// Whether the session of the call can have further calls. That of a request without a session ends with
+// it, and has several calls only where the request is a batch.
+function hasFurtherCalls(request) {
+  if (!request.session.startsWith('once-')) return true;
+  return [...state.calls.values()].some((it) => it.session === request.session && it.id !== request.call);
 }
 
 // Returns the preview: a diff, a command, or the facts that the tool tells. Adds to `cut` what is not
