@@ -319,7 +319,10 @@ const steps = {
       assert.equal(await page.textContent(`${place} .call-note`), 'justification: See whether it works');
     }
     await page.waitForTimeout(450);
-    await page.click('[data-action=reject]');
+    await page.keyboard.press('Shift+R');
+    await page.keyboard.type('use the notes folder');
+    assert.equal(await page.getAttribute('.approval', 'data-status'), 'open');
+    await page.keyboard.press('Control+Enter');
     const { status, body } = await called;
     assert.equal(status, 403);
     assert.match(body.error, /use the notes folder/);

@@ -46,7 +46,9 @@ export function approvalPage(request, onAnswered) {
   }
 
   const approve = button('Approve once', approveOnce, { kind: 'primary', iconName: 'check', data: { action: 'once' }, 'aria-keyshortcuts': 'Shift+A' });
-  const feedback = h('textarea', { class: 'input', rows: 1, id: uniqueId('feedback'), placeholder: 'Say why, or what to do instead', data: { field: 'feedback' } });
+  const feedback = h('textarea', { class: 'input', rows: 1, id: uniqueId('feedback'), placeholder: `Say why, or what to do instead${matchMedia('(pointer: fine)').matches ? '; Ctrl+Enter rejects' : ''}`, data: { field: 'feedback' }, onkeydown: (event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.repeat) reject.click();
+  } });
   const reject = button('Reject', () => send({ reply: 'reject', ...(feedback.value.trim() && { feedback: feedback.value.trim() }) }), { kind: 'danger', iconName: 'cross', data: { action: 'reject' }, 'aria-keyshortcuts': 'Shift+R' });
   const patterns = request.suggestions.length ? patternFields(request) : undefined;
   const grant = (reply) => {

@@ -45,6 +45,7 @@ export function helpDialog(views) {
     ['Shift+S', 'Show the patterns; pressed again, allow them for the session'],
     ['Shift+E', 'Edit the arguments'],
     ['Shift+R', 'Reject: write a reason, or press Reject'],
+    ['Ctrl+Enter', 'Reject with the reason; answer a question'],
     ['?', 'This list'],
   ];
   const dialog = h('dialog', { class: 'dialog', 'aria-label': 'Keyboard shortcuts' },

@@ -59,7 +59,7 @@ export function questionPage(question, onAnswered) {
     editor?.element,
     question.mode === 'url' && addressOf(question.url),
     h('div', { class: 'answers' }, message, h('div', { class: 'answer-bar' },
-      button(editor ? 'Answer' : 'I have opened it', accept, { kind: 'primary', iconName: 'check', data: { action: 'accept' } }),
+      button(editor ? 'Answer' : 'I have opened it', accept, { kind: 'primary', iconName: 'check', data: { action: 'accept' }, title: 'Ctrl+Enter' }),
       button('Decline', () => send({ action: 'decline' }), { data: { action: 'decline' } }),
       button('Close the question', () => send({ action: 'cancel' }), { kind: 'quiet', data: { action: 'cancel' } }))));
   return {
