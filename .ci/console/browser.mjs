@@ -682,6 +682,19 @@ const steps = {
     await takePicture(page, 'narrow-dark');
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= 390, `the page is ${width} wide`);
+    // Theme, shortcuts and signing out are behind one button.
+    const buttons = ['Theme: auto', 'Keyboard shortcuts', 'Sign out'].map((it) => page.locator(`.foot-buttons [aria-label="${it}"]`));
+    for (const it of buttons) assert.equal(await it.isVisible(), false);
+    await page.click('[aria-label=More]');
+    for (const it of buttons) assert.ok(await it.isVisible());
+    assert.equal(await page.textContent('.foot-note'), 'Live');
+    await checkAccess(page, 'the buttons of narrow pages');
+    await page.click('[aria-label="Theme: auto"]');
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'light');
+    // One press leads to dark, the next one back to the system's.
+    for (const theme of ['light', 'dark']) await page.click(`[aria-label="Theme: ${theme}"]`);
+    await page.keyboard.press('Escape');
+    for (const it of buttons.slice(1)) assert.equal(await it.isVisible(), false);
     await page.waitForTimeout(450);
     await page.click('[data-action=once]');
     assert.equal((await called).status, 200);

@@ -36,12 +36,24 @@ export function showShell(app) {
     bellButton.hidden = !canAskForNotifications();
   });
   bellButton.hidden = !canAskForNotifications();
+  const buttons = h('div', { class: 'foot-buttons', id: 'foot-buttons' },
+    h('span', { class: 'foot-note' }), bellButton, themeButton, iconButton('keyboard', 'Keyboard shortcuts', () => help.showModal()), iconButton('leave', 'Sign out', signOut));
+  // On narrow screens the buttons are behind one.
+  const more = iconButton('more', 'More', () => showButtons(buttons.dataset.open !== 'true'));
+  more.classList.add('more-button');
+  more.setAttribute('aria-controls', buttons.id);
+  const showButtons = (isOpen) => {
+    buttons.dataset.open = String(isOpen);
+    more.setAttribute('aria-expanded', String(isOpen));
+  };
+  showButtons(false);
+  addEventListener('click', (event) => { if (!more.contains(event.target) && !buttons.contains(event.target)) showButtons(false); });
+  addEventListener('keydown', (event) => { if (event.key === 'Escape') showButtons(false); });
   const aside = h('header', { class: 'sidebar' },
     h('div', { class: 'brand' }, h('img', { src: '/console/icon.svg', alt: '', width: 28, height: 28 }),
       h('div', {}, h('div', { class: 'brand-name' }, state.title), h('div', { class: 'brand-version' }, state.user ? [visible(state.user), ` · Console ${state.version}`] : `Console ${state.version}`))),
     h('nav', { 'aria-label': 'Views' }, h('ul', {}, links.map((it) => h('li', {}, it)))),
-    h('div', { class: 'sidebar-foot' }, connection,
-      h('div', { class: 'foot-buttons' }, bellButton, themeButton, iconButton('keyboard', 'Keyboard shortcuts', () => help.showModal()), iconButton('leave', 'Sign out', signOut))));
+    h('div', { class: 'sidebar-foot' }, connection, buttons, more));
   const banner = h('div', { class: 'banner', role: 'alert', hidden: true }, h('span', {}, 'This browser is signed out, or the server was started again. Open a new link to go on.'), h('button', { type: 'button', class: 'button small', onclick: () => location.reload() }, 'How to sign in'));
   replaceChildren(app, h('a', { class: 'skip', href: '#main', onclick: (event) => { event.preventDefault(); main.focus(); } }, 'Skip to the content'), aside, main, help, banner);
   setTheme(sessionStorage.getItem('console-theme') ?? 'auto', themeButton);
@@ -71,6 +83,7 @@ export function showShell(app) {
   const update = () => {
     connection.dataset.status = state.connection;
     replaceChildren(connection, h('span', { class: 'dot' }), CONNECTIONS[state.connection]);
+    buttons.firstChild.textContent = CONNECTIONS[state.connection];
     banner.hidden = state.connection !== 'signed-out';
     const count = state.approvals.length + state.questions.length;
     const badge = links[0].querySelector('.count');
