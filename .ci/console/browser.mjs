@@ -490,7 +490,7 @@ const steps = {
     const question = { question: 'Which database?', options, recommendation: 'SQLite', context: 'There is one user now.' };
     const called = callTool('request_decision', question);
     await page.waitForSelector('.question[data-status=open]');
-    assert.deepEqual(await page.locator('.option').allTextContents(), ['SQLite(recommended): One file.\nNo server.', 'PostgresA server: for many writers.']);
+    assert.deepEqual(await page.locator('.option').allTextContents(), ['SQLite (recommended)One file.\nNo server.', 'PostgresA server: for many writers.']);
     assert.deepEqual([await page.locator('.option [type=radio]').count(), await page.locator('.option :checked').count()], [2, 0]);
     assert.equal(await page.textContent('.question-text'), 'There is one user now.');
     assert.ok(await page.isVisible('.question [data-pointer="/other"]'), 'the free answer is shown');
@@ -498,6 +498,7 @@ const steps = {
     await page.waitForSelector('.question[data-status=open] [role=alert]:has-text("nothing is chosen or written")');
     // A choice can be taken back, and one with a text is an answer as well.
     await page.click('.option:has-text("Postgres")');
+    assert.equal(await page.textContent('.question [role=alert]'), '');
     await checkAccess(page, 'options');
     await page.click('[data-action=clear]');
     assert.equal(await page.locator('.option :checked').count(), 0);

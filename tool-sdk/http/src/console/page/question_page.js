@@ -11,7 +11,7 @@ export function questionPage(question, onAnswered) {
   const gone = h('div', { class: 'note', role: 'status', hidden: true });
   const schema = question.schema ?? { type: 'object' };
   const { text, notes } = splitChoices(question.message, schema);
-  const editor = question.mode === 'form' ? argumentsEditor(schema, { isQuestion: true, notes, onChange: () => { isEmptyMeant = false; } }) : undefined;
+  const editor = question.mode === 'form' ? argumentsEditor(schema, { isQuestion: true, notes, onChange: () => { isEmptyMeant = false; message.textContent = ''; } }) : undefined;
   const [title, ...rest] = text.split('\n');
   const element = h('article', { class: 'question', data: { question: question.id, status: 'open' } });
   let isAnswered = false;
@@ -77,7 +77,8 @@ export function questionPage(question, onAnswered) {
 }
 
 // Moves what a message says of each choice of the form beside that choice: its last lines, each
-// `- CHOICE` with a text behind it. A message without such lines stays whole.
+// `- CHOICE`, perhaps with a remark in parentheses, and a text behind a colon. A message without such
+// lines stays whole. The notes are `{ remark, text }`, by the value of the choice.
 export function splitChoices(message, schema) {
   const whole = { text: message, notes: new Map() };
   const fields = Object.values(schema.properties ?? {}).map((it) => it?.enum ?? it?.items?.enum).filter(Array.isArray);
@@ -94,7 +95,10 @@ export function splitChoices(message, schema) {
     from -= 1;
   }
   const ends = [...starts.slice(1).map((it) => it.from), lines.length];
-  const noteOf = ({ from: start, rest }, index) => [rest, ...lines.slice(start + 1, ends[index])].join('\n').replace(/^: /, '').trim();
+  const noteOf = ({ from: start, rest }, index) => {
+    const [, remark = '', text] = /^( \(.*?\))?(?:: )?(.*)$/s.exec([rest, ...lines.slice(start + 1, ends[index])].join('\n'));
+    return { remark, text: text.trim() };
+  };
   return { text: lines.slice(0, starts[0].from).join('\n').trim(), notes: new Map(starts.map((it, index) => [it.choice, noteOf(it, index)])) };
 }
 

@@ -207,8 +207,8 @@ function optionsField(at, choices, isMultiple = false) {
   const inputs = choices.map(() => h('input', { type: isMultiple ? 'checkbox' : 'radio', name: group, onchange: changed }));
   const clear = button('Clear the choice', () => { write(undefined); at.onChange(); }, { kind: 'small quiet', data: { action: 'clear' } });
   const option = ({ value, title, description }, index) => {
-    const note = at.notes.get(value) ?? description;
-    return h('label', { class: 'option' }, inputs[index], h('span', {}, h('span', { class: 'strong' }, visible(title)), note && h('span', { class: 'option-note' }, visible(note))));
+    const { remark = '', text: note = description } = at.notes.get(value) ?? {};
+    return h('label', { class: 'option' }, inputs[index], h('span', {}, h('span', { class: 'strong' }, visible(title)), visible(remark), note && h('span', { class: 'option-note' }, visible(note))));
   };
   const element = h('div', { class: 'options', role: isMultiple ? 'group' : 'radiogroup', 'aria-label': at.name, data: { pointer: at.pointer } }, choices.map(option), clear);
   const isEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
