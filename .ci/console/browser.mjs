@@ -683,6 +683,13 @@ const steps = {
     await takePicture(page, 'narrow-dark');
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= 390, `the page is ${width} wide`);
+    for (const size of [390, 320]) {
+      await page.setViewportSize({ width: size, height: 800 });
+      const edges = await page.evaluate(() => [...document.querySelectorAll('nav a > span:not(.count)')].flatMap((it) => [it.getBoundingClientRect().left, it.getBoundingClientRect().right]));
+      assert.deepEqual(edges, edges.toSorted((a, b) => a - b), `labels run into each other at ${size}`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= size);
+    }
+    await page.setViewportSize({ width: 390, height: 800 });
     // Theme, shortcuts and signing out are behind one button.
     const buttons = ['Theme: auto', 'Keyboard shortcuts', 'Sign out'].map((it) => page.locator(`.foot-buttons [aria-label="${it}"]`));
     for (const it of buttons) assert.equal(await it.isVisible(), false);
