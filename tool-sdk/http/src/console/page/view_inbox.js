@@ -2,6 +2,7 @@
 
 import { approvalPage } from './approval_page.js';
 import { emptyState, h, replaceChildren } from './dom.js';
+import { clientOf } from './headline.js';
 import { bindKeys, moveInList } from './keys.js';
 import { questionPage } from './question_page.js';
 import { callTitle, riskBadge, twoPanes, updateRows } from './rows.js';
@@ -31,7 +32,13 @@ export function showInbox(main) {
     if (row.childElementCount) return;
     replaceChildren(row, h('span', { class: 'row-main' },
       h('span', { class: 'row-title' }, it.kind === 'approvals' ? callTitle(it) : [h('span', { class: 'call-name' }, 'Question'), visibleNodes(firstLine(it.message))]),
-      h('span', { class: 'row-note' }, it.kind === 'approvals' ? riskBadge(it.risk, it.dangerous) : h('span', { class: 'badge' }, it.mode === 'url' ? 'Address to open' : 'Form'), it.agent && h('span', {}, visibleNodes(it.agent)))));
+      h('span', { class: 'row-note' }, it.kind === 'approvals' ? riskBadge(it.risk, it.dangerous) : h('span', { class: 'badge' }, it.mode === 'url' ? 'Address to open' : 'Form'), [it.agent, whoOf(it)].filter(Boolean).map((who) => h('span', {}, visibleNodes(who))))));
+  };
+
+  // Whose call or question it is, unless it is of this page.
+  const whoOf = (it) => {
+    const call = state.calls.get(it.call) ?? it;
+    return it.session === state.session ? undefined : call.user ?? clientOf(call, state.session);
   };
 
   // Shows the selected request, or the oldest one. A request that another channel settled says so
