@@ -27,8 +27,10 @@ function shortText(value) {
   if (value === null || typeof value !== 'object') return String(value);
   const items = Object.values(value);
   if (Array.isArray(value) && items.every((it) => it === null || typeof it !== 'object')) return items.join(', ');
-  return items.length === 1 ? '1 entry' : `${items.length} entries`;
+  return countText(items.length, 'entry', 'entries');
 }
+
+export const countText = (count, one, many) => `${count} ${count === 1 ? one : many}`;
 
 // Returns where a tool comes from, such as `github (MCP)`.
 export function originOf({ source } = {}) {

@@ -4,6 +4,7 @@
 import { terminal } from './ansi.js';
 import { diffView } from './diff.js';
 import { h } from './dom.js';
+import { countText } from './headline.js';
 import { isTable, jsonTree, recordTable } from './json_tree.js';
 import { hasHidden, visibleNodes } from './visible_text.js';
 
@@ -93,7 +94,7 @@ function searchHits(display) {
     h('span', { class: 'line-text' }, visibleNodes(match.content ?? match.snippet ?? '')));
   const group = ([name, hits]) => h('div', { class: 'hits' }, h('div', { class: 'hits-file mono' }, visibleNodes(name)),
     hits.filter((it) => it.line !== undefined || it.content).map(hit));
-  return h('div', {}, h('p', { class: 'muted' }, `${display.total_matches ?? matches.length} matches${display.truncated ? ', not all shown' : ''}`),
+  return h('div', {}, h('p', { class: 'muted' }, `${countText(display.total_matches ?? matches.length, 'match', 'matches')}${display.truncated ? ', not all shown' : ''}`),
     [...files].map(group));
 }
 
