@@ -225,11 +225,12 @@ const steps = {
         { tool: 'x', display: { name: 'Ask', primary: 'question', show: ['question', 'options'] }, arguments: { question: 'Which?', options: [{ label: 'a' }, { label: 'b' }] } },
         { tool: 'x', display: { primary: 'at', sensitive: ['key'], show: ['at', 'key', 'tags'] }, arguments: { at: 'a.rs', key: 'k', tags: ['b', 'c'] } },
         { tool: 'x', arguments: { a: 1, b: { c: 2 } } },
+        { tool: 'x', display: { name: 'Leave' }, summary: 'Leaving the mode', arguments: {} },
       ].map(headlineOf).map(({ name, detail, notes }) => [name, detail, ...notes]);
       return { before, after, headlines, origin: originOf({ source: { type: 'plugin', id: 'kit' } }), titles: parts.map((it) => it.title), images: count('img'), svg: count('svg'), cells: count('td') };
     });
     assert.equal(found.origin, 'kit');
-    assert.deepEqual(found.headlines, [['Plan', 'Plan of 2 steps', 'plan: 2 entries'], ['Todos', 'add', 'todos: 1 entry'], ['Ask', 'Which?', 'options: 2 entries'], ['x', 'a.rs', 'key: ***', 'tags: b, c'], ['x', '', 'a: 1', 'b: 1 entry']]);
+    assert.deepEqual(found.headlines, [['Plan', 'Plan of 2 steps', 'plan: 2 entries'], ['Todos', 'add', 'todos: 1 entry'], ['Ask', 'Which?', 'options: 2 entries'], ['x', 'a.rs', 'key: ***', 'tags: b, c'], ['x', '', 'a: 1', 'b: 1 entry'], ['Leave', 'Leaving the mode']]);
     assert.deepEqual(found.before, { isRight: true, value: { shape: { kind: 'square', width: 2 }, tags: ['b'], colour: 'b' } });
     assert.deepEqual(found.after, { value: { shape: { kind: 'circle', radius: 0 }, tags: ['b'], colour: 'b' }, fault: 'must be more than 0', colour: 'Blue' });
     assert.deepEqual([found.titles.slice(0, 3), found.images, found.svg, found.cells], [['Attachments', 'Data', 'Text for the model'], 1, 0, 2]);

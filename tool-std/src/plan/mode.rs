@@ -72,7 +72,7 @@ pub async fn plan_update(
         suggest = |_| Vec::new(),
         facts = shown_plan,
     ),
-    display(name = "Plan mode", summary = "Ending plan mode", preview = preview)
+    display(name = "Plan mode", summary = "Ending plan mode, to carry out the plan", preview = preview)
 )]
 pub async fn plan_exit(cx: &Context) -> Result<Output, ToolError> {
     let draft = cx.session().plan_draft().ok_or_else(|| {

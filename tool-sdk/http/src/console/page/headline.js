@@ -5,7 +5,8 @@ import { firstLine } from './visible_text.js';
 const MAX_VALUE = 80;
 
 // Returns `{ name, detail, notes }`, such as `Read`, `src/a.rs` and `offset: 10`. The detail is the most
-// important argument alone, so that no other text can be taken for a part of it.
+// important argument alone, so that no other text can be taken for a part of it; without one, the
+// summary of the call.
 export function headlineOf(call) {
   const display = call.display ?? {};
   const name = display.name ?? call.tool ?? 'call';
@@ -13,8 +14,9 @@ export function headlineOf(call) {
   const hasDisplay = display.primary !== undefined || display.show?.length > 0;
   const show = (hasDisplay ? display.show ?? [] : Object.keys(args)).filter((key) => args[key] !== undefined && args[key] !== null);
   const primary = display.primary ?? (hasDisplay ? show.find((key) => typeof args[key] !== 'object') : undefined);
-  const detail = args[primary] === undefined ? (hasDisplay && call.summary) || '' : valueOf(display, args, primary);
-  return { name, detail, notes: show.filter((key) => key !== primary).map((key) => `${key}: ${valueOf(display, args, key)}`) };
+  const isSummary = args[primary] === undefined;
+  const detail = isSummary ? call.summary ?? '' : valueOf(display, args, primary);
+  return { name, detail, isSummary, notes: show.filter((key) => key !== primary).map((key) => `${key}: ${valueOf(display, args, key)}`) };
 }
 
 function valueOf(display, args, key) {

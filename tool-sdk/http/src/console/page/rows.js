@@ -42,8 +42,8 @@ export function moment(at, { isFull = false } = {}) {
 }
 
 export function callTitle(call) {
-  const { name, detail, notes } = headlineOf(call);
-  return [h('span', { class: 'call-name' }, visibleNodes(name)), detail && h('span', { class: 'call-detail mono' }, visibleNodes(detail)),
+  const { name, detail, isSummary, notes } = headlineOf(call);
+  return [h('span', { class: 'call-name' }, visibleNodes(name)), detail && h('span', { class: `call-detail${isSummary ? '' : ' mono'}` }, visibleNodes(detail)),
     notes.map((it) => h('span', { class: 'call-note' }, visibleNodes(it)))];
 }
 
