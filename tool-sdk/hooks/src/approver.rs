@@ -127,7 +127,11 @@ fn rewrite_call(
 fn respond(ask: &ApprovalRequest, decision: DecisionDetails) -> Option<ApprovalResponse> {
     match decision.verdict {
         HookVerdict::None | HookVerdict::Ask => None,
-        HookVerdict::Allow => ask.internals.can_hook_approve.then_some(ApprovalResponse::Once),
+        HookVerdict::Allow if !ask.internals.can_hook_approve => None,
+        HookVerdict::Allow => {
+            ask.mark_unread();
+            Some(ApprovalResponse::Once)
+        }
         HookVerdict::Deny | HookVerdict::Halt => {
             if decision.verdict == HookVerdict::Halt {
                 ask.internals.set_halt_reason(&decision.reason);

@@ -3,13 +3,14 @@
 //! **Invariant:** a server's tools are only pinned as trusted after the user saw their names, and what
 //! is odd about them, and could see all of their text.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 use tool_sdk_core::{Definition, Registry, ToolError, Toolset, internal::spell_hidden};
-use tool_sdk_mcp::{AuthorizationStatus, ServerStatus, internal::name_prefix};
+use tool_sdk_mcp::{AuthorizationStatus, ServerManager, ServerStatus, internal::name_prefix};
 
 use super::config_edit::{ConfigDocument, duplicate_server};
 use super::server_entry::{OAuthEntry, ServerEntry};
@@ -172,6 +173,10 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
             if let Some(text) = servers.manager().instructions(&status.name) {
                 entry["instructions"] = text.into();
             }
+            let changed = changed_tools(&status.name, servers.manager());
+            if !changed.is_empty() {
+                entry["changed"] = json!(changed);
+            }
             entry
         };
         let entries: Vec<Value> = statuses.iter().map(with_instructions).collect();
@@ -184,7 +189,7 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
     for status in &statuses {
         let state = match (&status.last_error, status.connected) {
             _ if !status.enabled => "switched off".to_owned(),
-            (_, true) => connected_state(status),
+            (_, true) => connected_state(status, servers.manager()),
             (Some(error), false) => error.clone(),
             (None, false) => "not connected".to_owned(),
         };
@@ -200,14 +205,29 @@ fn list_servers(settings: &Settings, json: bool, io: &mut Io<'_>) -> Result {
     Ok(0)
 }
 
-/// Describes a connected server: how many tools it has, and how it is authorized.
-fn connected_state(status: &ServerStatus) -> String {
+/// Describes a connected server: how many tools it has, how many of them are not the ones that were
+/// approved, and how it is authorized.
+fn connected_state(status: &ServerStatus, manager: &ServerManager) -> String {
     let tools = style::count_noun(status.tools.len(), "tool");
+    let differences = manager.pin_differences(&status.name);
+    let changed = differences.values().filter(|it| !it.is_first).count();
+    let tools = match changed {
+        0 => tools,
+        changed => {
+            format!("{tools}, {changed} changed since approved: `mcp inspect {}`", status.name)
+        }
+    };
     match status.authorization {
         Some(AuthorizationStatus::LoggedIn) => format!("{tools}, logged in"),
         Some(_) => format!("{tools}, more scopes needed: `mcp login {}`", status.name),
         None => tools,
     }
+}
+
+/// Returns how each tool that changed since it was approved differs from what was approved.
+fn changed_tools(server: &str, manager: &ServerManager) -> BTreeMap<String, String> {
+    let differences = manager.pin_differences(server).into_iter();
+    differences.filter(|(_, it)| !it.is_first).map(|(tool, it)| (tool, it.diff)).collect()
 }
 
 /// Returns what a server says about how it is used, as lines that hide nothing.
@@ -272,7 +292,10 @@ fn inspect_server(app: &App, settings: &Settings, matches: &ArgMatches, io: &mut
     let status = servers.manager().status(&status.name).unwrap_or(status);
     if matches.get_flag(args::JSON) {
         let instructions = servers.manager().instructions(&status.name);
-        let report = json!({ "server": status, "tools": tools, "instructions": instructions });
+        let changed = changed_tools(&status.name, servers.manager());
+        let report = json!({
+            "server": status, "tools": tools, "instructions": instructions, "changed": changed,
+        });
         writeln!(io.stdout, "{report:#}")?;
     } else {
         let page = render_page(&status, &tools, &servers);
@@ -284,6 +307,7 @@ fn inspect_server(app: &App, settings: &Settings, matches: &ArgMatches, io: &mut
 /// Renders everything that a server says about itself and its tools, since exactly this is trusted.
 fn render_page(status: &ServerStatus, tools: &[Definition], servers: &ConfiguredServers) -> String {
     let shown = servers.manager().pin_texts(&status.name);
+    let changed = changed_tools(&status.name, servers.manager());
     let mut lines = vec![format!("{}: {}", status.name, transport_text(status))];
     let instructions = servers.manager().instructions(&status.name);
     if let Some(text) = &instructions {
@@ -292,6 +316,11 @@ fn render_page(status: &ServerStatus, tools: &[Definition], servers: &Configured
     }
     for tool in tools {
         lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
+        if let Some(diff) = changed.get(tool.name.as_str()) {
+            lines.push("changed since it was approved:".to_owned());
+            lines.extend(diff.lines().map(|line| format!("  {line}")));
+            lines.push("now:".to_owned());
+        }
         let text = shown.get(tool.name.as_str()).map_or("", String::as_str);
         lines.extend(text.lines().map(|line| format!("  {line}")));
     }

@@ -141,7 +141,7 @@ impl ConfiguredServers {
         let toolset = Toolset::new(tool_sdk_core::Registry::default());
         let known = ServerManager::new(Arc::new(toolset), open_pins(settings))
             .with_credentials(open_credentials(settings))
-            .with_login_command(login_command(io));
+            .with_mcp_command(mcp_command(io));
         let names = upstreams.iter().map(|one| one.name().to_owned()).collect();
         for upstream in upstreams {
             known.add(upstream).map_err(CommandError::config)?;
@@ -468,10 +468,10 @@ fn open_credentials(settings: &Settings) -> CredentialStore {
     }
 }
 
-/// Returns the command by which the user authorizes a server, without the server's name.
-fn login_command(io: &Io<'_>) -> String {
+/// Returns the command of the user that has `login` and `inspect`.
+fn mcp_command(io: &Io<'_>) -> String {
     let program = io.program_path.as_ref().and_then(|path| path.file_stem()?.to_str());
-    program.map_or("mcp login".to_owned(), |program| format!("{program} mcp login"))
+    program.map_or("mcp".to_owned(), |program| format!("{program} mcp"))
 }
 
 /// Returns a predicate for grants that are void because the tool's definition has changed.

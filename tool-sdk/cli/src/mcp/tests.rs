@@ -121,6 +121,41 @@ fn a_server_is_added_used_and_removed() {
     assert_eq!(again.code, 3, "{}", again.out);
 }
 
+// MC2: a changed definition is named wherever the user meets the tool, and `--yes`, which shows
+// nothing, does not approve it for later calls.
+#[test]
+fn a_changed_definition_is_named_and_not_pinned_by_yes() {
+    let shelf = TestConfig::new("");
+    assert_eq!(shelf.add().code, 0);
+    let listed = shelf.run(&["mcp", "list"]).out;
+    assert!(listed.starts_with("greeter  1 tool  sh "), "{listed}");
+
+    let changed = greeting_server().replace("Says hello.", "Says hello, and more.");
+    shelf.setting.write_text("server.sh", &changed);
+    let call = ["--allow", "mcp(greeter/*)", "call", "mcp__greeter__hello", "--to", "ada"];
+    let is_refused = || {
+        let ran = shelf.run(&[&["--no-input"][..], &call].concat());
+        assert_eq!(ran.code, 3, "{}", ran.out);
+        let words = "the server changed the definition of `hello` since it was approved, and `";
+        assert!(ran.err.contains(words), "{}", ran.err);
+        assert!(ran.err.contains("mcp inspect greeter` shows the difference"), "{}", ran.err);
+    };
+    is_refused();
+    let listed = shelf.run(&["mcp", "list"]).out;
+    let state = "1 tool, 1 changed since approved: `mcp inspect greeter`";
+    assert!(listed.contains(state), "{listed}");
+    let shown = shelf.run(&["mcp", "inspect", "greeter"]).out;
+    assert!(shown.contains("changed since it was approved:"), "{shown}");
+    assert!(shown.contains("+  \"description\": \"Says hello, and more.\""), "{shown}");
+    let shown = shelf.run(&["mcp", "inspect", "greeter", "--json"]).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert!(shown["changed"]["mcp__greeter__hello"].is_string(), "{shown}");
+
+    let ran = shelf.run(&[&["--yes"][..], &call].concat());
+    assert_eq!((ran.code, ran.out.as_str()), (0, "hello\n"), "{}", ran.err);
+    is_refused();
+}
+
 // MC7: elicitation reaches the terminal if the configuration allows it.
 #[test]
 fn a_server_elicits_from_the_terminal() {

@@ -255,6 +255,12 @@ impl ToolPins {
         self.read_current(|seen| seen.pinned_for(user, id) == Some(&now.description))
     }
 
+    /// Whether this user, or else the host, pinned any definition of the tool.
+    #[doc(hidden)]
+    pub fn has_pin(&self, user: Option<&str>, id: ToolId<'_>) -> bool {
+        self.read_current(|seen| seen.pinned_for(user, id).is_some())
+    }
+
     /// Returns the difference to the definition that this user pinned, or else the host; `None` if it is
     /// the same.
     #[doc(hidden)]

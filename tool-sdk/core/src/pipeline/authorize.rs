@@ -8,7 +8,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::approval::{self, ApprovalResult};
+use super::approval::{self, ApprovalAnswer, ApprovalResult};
 use super::denial::denied_error;
 use super::execute::catch_panic;
 use super::grant_lookup::GrantLookup;
@@ -68,6 +68,7 @@ impl Invocation<'_> {
         if answer.is_some() {
             self.allow_repeats();
         }
+        self.was_read = answer.as_ref().is_some_and(ApprovalAnswer::is_read_approval);
         if self.scheduler.is_some() {
             let without_hooks = evaluate(self, &*call.prepared, self.arguments(), &[], &context);
             if without_hooks.action == Action::Ask {

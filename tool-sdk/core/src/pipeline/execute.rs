@@ -39,7 +39,8 @@ impl Invocation<'_> {
         self.emit_started();
         self.reset_clock();
         let context = self.context();
-        let running = catch_panic(|| prepared.run(ExecutionPermit::issue(context)))?;
+        let permit = ExecutionPermit::issue(context, self.was_read);
+        let running = catch_panic(|| prepared.run(permit))?;
         let mut running = ContainedFuture::new(running);
         // Most tools are done at the first poll and need neither timer nor cancellation.
         if let Poll::Ready(result) =

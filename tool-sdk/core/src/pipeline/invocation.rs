@@ -49,6 +49,8 @@ pub(super) struct Invocation<'a> {
     pub(super) loop_ticket: Option<LoopTicket<'a>>,
     /// Whether rules or the mode allowed the call, without an approval.
     pub(super) is_unprompted: bool,
+    /// Whether a person read the approval request of the call and approved it.
+    pub(super) was_read: bool,
     pub(super) has_run: bool,
     /// The arguments, where a hook rewrote or a person edited them.
     pub(super) rewritten: Option<RawArgs<'static>>,
@@ -127,6 +129,7 @@ impl<'a> Invocation<'a> {
             pending_event: None,
             loop_ticket: None,
             is_unprompted: false,
+            was_read: false,
             has_run: false,
             rewritten: None,
             rewritten_by: Vec::new(),

@@ -14,11 +14,19 @@ use crate::context::Context;
 /// shown runs, once.
 pub struct ExecutionPermit {
     context: Context,
+    was_read: bool,
 }
 
 impl ExecutionPermit {
-    pub(crate) fn issue(context: Context) -> Self {
-        Self { context }
+    pub(crate) fn issue(context: Context, was_read: bool) -> Self {
+        Self { context, was_read }
+    }
+
+    /// Whether a person read the approval request of this call and approved it. A rule, a grant, a
+    /// mode, a hook and an approver that answers by itself have read nothing.
+    #[must_use]
+    pub fn was_read(&self) -> bool {
+        self.was_read
     }
 
     /// Returns the context of the call.

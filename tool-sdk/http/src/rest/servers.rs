@@ -59,7 +59,7 @@ pub(super) async fn list_servers(
         let mut differences = manager.pin_differences(&status.name);
         let texts = manager.pin_texts(&status.name).into_iter();
         let definition = |(tool, text)| ToolDefinitionBody {
-            difference: differences.remove(&tool),
+            difference: differences.remove(&tool).map(|it| it.diff),
             definition: ToolText { tool, text },
         };
         let definitions = texts.map(definition).collect();

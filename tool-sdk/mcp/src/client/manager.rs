@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
+use tool_sdk_core::internal::DefinitionDiff;
 use tool_sdk_core::{Context, Pipeline, Session, ToolAudience, ToolError, ToolPins, Toolset};
 
 use super::authorization::{
@@ -144,12 +145,13 @@ impl ServerManager {
         self
     }
 
-    /// Sets the command by which the user authorizes a server, for error messages, without the name
-    /// of the server; `mcp login` by default. Servers that were added before are dropped.
+    /// Sets the command that messages to the user name, `mcp` by default: followed by `login` and the
+    /// name of a server it authorizes the server, and followed by `inspect` it shows the tools of the
+    /// server. Servers that were added before are dropped.
     #[must_use]
-    pub fn with_login_command(self, command: impl Into<String>) -> Self {
+    pub fn with_mcp_command(self, command: impl Into<String>) -> Self {
         self.close();
-        self.lock_authorization().login_command = command.into();
+        self.lock_authorization().mcp_command = command.into();
         self
     }
 
@@ -314,10 +316,10 @@ impl ServerManager {
         self.find_connection(server).map(|connection| connection.pin_texts()).unwrap_or_default()
     }
 
-    /// Returns how the tools of a server differ from their pinned definitions, as unified diffs; tools
+    /// Returns how the tools of a server differ from the definitions that the host pinned; tools
     /// without a difference are left out.
     #[doc(hidden)]
-    pub fn pin_differences(&self, server: &str) -> BTreeMap<String, String> {
+    pub fn pin_differences(&self, server: &str) -> BTreeMap<String, DefinitionDiff> {
         let found = self.find_connection(server);
         found.map(|connection| connection.pin_differences()).unwrap_or_default()
     }

@@ -8,7 +8,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use tool_sdk_core::internal::{ArgChecks, DefinitionSnapshot, parse_text};
@@ -115,7 +114,6 @@ impl Tool for RemoteTool {
             arguments,
             notes,
             prepared: None,
-            was_shown: AtomicBool::new(false),
         }))
     }
 }
@@ -141,8 +139,6 @@ struct PreparedRemoteCall {
     arguments: CheckedArguments,
     notes: Vec<ArgumentNote>,
     prepared: Option<PreparedElsewhere>,
-    /// Whether an approval prompt showed the tool's definition.
-    was_shown: AtomicBool,
 }
 
 impl RemoteToolState {
@@ -177,10 +173,19 @@ impl RemoteToolState {
         Some(json!({ "about": about, "unified": difference.diff }))
     }
 
+    /// Returns why the definition needs an approval of its own.
+    fn unseen_reason(&self, cx: &Context) -> String {
+        let name = &self.remote_name;
+        match self.pins().is_some_and(|(pins, id)| pins.has_pin(cx.session().user_key(), id)) {
+            true => format!("the workers changed the definition of `{name}` since it was approved"),
+            false => format!("this definition of `{name}` was not approved yet"),
+        }
+    }
+
     /// Records that a call runs, and pins the definition that its user saw.
-    fn record_run(&self, was_shown: bool, cx: &Context) -> Result<(), ToolError> {
+    fn record_run(&self, was_read: bool, cx: &Context) -> Result<(), ToolError> {
         let Some((pins, id)) = self.pins() else { return Ok(()) };
-        let user = was_shown.then(|| cx.session().user_key());
+        let user = was_read.then(|| cx.session().user_key());
         pins.record_run(user, id, &self.snapshot).map_err(|error| {
             ToolError::config(
                 "cannot store the pinned tool definition, so the tool did not run",
@@ -210,10 +215,11 @@ impl PreparedCall for PreparedRemoteCall {
     }
 
     fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
-        let Self { tool, arguments, prepared, was_shown, .. } = *self;
+        let Self { tool, arguments, prepared, .. } = *self;
+        let was_read = approved.was_read();
         Box::pin(async move {
             let cx = approved.context();
-            tool.record_run(was_shown.into_inner(), &cx)?;
+            tool.record_run(was_read, &cx)?;
             let Some(prepared) = prepared else {
                 return Err(ToolError::internal("the call was not prepared by a worker"));
             };
@@ -239,6 +245,7 @@ impl PreparedCall for PreparedRemoteCall {
             Resource::new(name.clone())
                 .with_permission(DEFINITION_PERMISSION)
                 .with_class(RiskClass::Execute)
+                .with_reason(self.tool.unseen_reason(cx))
         });
         let named = self.facts().and_then(|facts| facts.resources.clone());
         let named = named.unwrap_or_else(|| vec![Resource::new(name)]);
@@ -284,7 +291,6 @@ impl PreparedCall for PreparedRemoteCall {
 
     /// Shows the definition first; the call itself is shown once its tool is known.
     fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
-        self.was_shown.store(true, Ordering::Relaxed);
         let preview = self.facts().map_or(Ok(None), |facts| facts.preview.clone());
         let preview = preview.map_err(ToolError::from)?;
         Ok(match self.tool.definition_preview(cx) {

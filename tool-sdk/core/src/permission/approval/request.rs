@@ -160,6 +160,20 @@ impl ApprovalRequest {
         self.internals.responder.get_or_init(|| who.into());
     }
 
+    /// Records that a program answers, and that no person reads the request. An approval then lets
+    /// only this call run: what the request shows, such as the definition of a foreign tool, does
+    /// not count as seen.
+    ///
+    /// Called by an [`Approver`] that answers without asking.
+    pub fn mark_unread(&self) {
+        self.internals.unread.get_or_init(|| ());
+    }
+
+    /// Whether a person may have read the request, as far as the approver said.
+    pub(crate) fn is_read(&self) -> bool {
+        self.internals.unread.get().is_none()
+    }
+
     /// Checks arguments for [`ApprovalResponse::Edited`], so that a user interface can show what is
     /// wrong with them.
     ///
@@ -196,6 +210,8 @@ pub struct ApprovalInternals {
     /// Whether a hook may approve: its `allow` would have made the request unnecessary.
     pub can_hook_approve: bool,
     responder: OnceLock<Cow<'static, str>>,
+    /// Set when a program answered and no person read the request.
+    unread: OnceLock<()>,
     /// Why the call does not run although no person rejected it, as a sentence for the model.
     refusal: OnceLock<Arc<str>>,
     /// Why the model's turn ends.

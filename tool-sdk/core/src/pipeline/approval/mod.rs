@@ -59,11 +59,19 @@ pub(super) enum CallChange {
 pub(super) struct ApprovalAnswer {
     response: ApprovalResponse,
     responder: Option<String>,
+    /// Whether a person read the request.
+    is_read: bool,
 }
 
 impl ApprovalAnswer {
     pub(super) fn new(request: &ApprovalRequest, response: ApprovalResponse) -> Self {
-        Self { response, responder: request.responder().map(str::to_owned) }
+        let responder = request.responder().map(str::to_owned);
+        Self { response, responder, is_read: request.is_read() }
+    }
+
+    /// Whether a person read the request and approved it.
+    pub(super) fn is_read_approval(&self) -> bool {
+        self.is_read && self.is_approval()
     }
 
     pub(super) fn is_approval(&self) -> bool {

@@ -9,14 +9,13 @@ use crate::client::config::TransportConfig;
 #[derive(Clone)]
 pub(crate) struct ManagerAuthorization {
     pub(crate) credentials: CredentialStore,
-    /// The command by which the user authorizes a server, without the server's name.
-    pub(crate) login_command: String,
+    /// The command that has `login` and `inspect`, for messages to the user.
+    pub(crate) mcp_command: String,
 }
 
 impl Default for ManagerAuthorization {
     fn default() -> Self {
-        let (credentials, login_command) = (CredentialStore::in_memory(), "mcp login".to_owned());
-        Self { credentials, login_command }
+        Self { credentials: CredentialStore::in_memory(), mcp_command: "mcp".to_owned() }
     }
 }
 

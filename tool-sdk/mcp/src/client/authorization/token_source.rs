@@ -198,18 +198,18 @@ impl TokenSource {
     }
 
     /// Says what the user has to do, for a model that tells the user.
-    pub(crate) fn describe_need(&self, command: &str) -> Option<String> {
+    pub(crate) fn describe_need(&self, mcp_command: &str, name: &str) -> Option<String> {
         let need = self.lock_need();
         let need = need.as_ref()?;
         Some(match need.status {
             AuthorizationStatus::ScopesMissing => format!(
                 "the server requires the scopes `{}`, which only the user can grant: the user runs \
-                 `{command}`",
+                 `{mcp_command} login {name}`",
                 quote_foreign(&need.challenge.scopes.join(" "))
             ),
             _ => format!(
                 "the server requires a valid token, which only the user can obtain: the user runs \
-                 `{command}`"
+                 `{mcp_command} login {name}`"
             ),
         })
     }

@@ -68,8 +68,8 @@ pub(super) struct ServerConnection {
     secrets: SecretFilter,
     /// The tokens of OAuth; `None` where nothing of it applies.
     tokens: Option<Arc<TokenSource>>,
-    /// What the user runs to authorize the server.
-    login_command: String,
+    /// The command that has `login` and `inspect`, for messages to the user.
+    pub(super) mcp_command: String,
     state: Mutex<State>,
     /// Held while the toolset is changed, so that the last listing wins.
     publish_lock: Mutex<()>,
@@ -121,12 +121,12 @@ impl ServerConnection {
     ) -> Arc<Self> {
         let tokens = authorization.token_source(&config.transport);
         let secrets = SecretFilter::for_transport(&config.transport, tokens.clone());
-        let login_command = format!("{} {}", authorization.login_command, config.name());
+        let mcp_command = authorization.mcp_command.clone();
         Arc::new(Self {
             config,
             secrets,
             tokens,
-            login_command,
+            mcp_command,
             toolset: Mutex::new(Arc::downgrade(toolset)),
             audience,
             pins,
@@ -394,7 +394,7 @@ impl ServerConnection {
             stderr: complaints,
         } = error;
         let need = self.tokens.as_ref().filter(|_| needs_authorization);
-        let need = need.and_then(|tokens| tokens.describe_need(&self.login_command));
+        let need = need.and_then(|tokens| tokens.describe_need(&self.mcp_command, self.name()));
         let message = need.map_or(message, Into::into);
         // Truncate after redacting: half a secret would not be recognized.
         let message: String =

@@ -12,7 +12,7 @@ use tool_sdk_core::{Tool, ToolError, Toolset};
 
 use super::{LiveConnection, ServerConnection, with_timeout};
 use crate::client::remote::{RemoteConnection, RemoteError, RemoteTool};
-use crate::client::tool::{DescriptionLint, ForeignTool, ToolSchemas};
+use crate::client::tool::{DescriptionLint, ForeignTool, PinDifferences, ToolSchemas};
 use crate::client::tool_index::OtherToolNames;
 use crate::client::{naming, time_limit};
 
@@ -225,7 +225,7 @@ impl ServerConnection {
     }
 
     /// Returns the difference of each tool to its pinned definition, where there is one.
-    pub(crate) fn pin_differences(&self) -> BTreeMap<String, String> {
+    pub(crate) fn pin_differences(&self) -> PinDifferences {
         let tools = self.lock_state().tools.clone();
         let name = |tool: &ForeignTool| tool.definition().name.to_string();
         tools.iter().filter_map(|it| Some((name(it), it.definition_difference()?))).collect()

@@ -1,10 +1,11 @@
 //! Approval of tools whose current definition is not pinned.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tool_sdk_core::{
-    AgentProfile, ApprovalRequest, ErrorKind, Hook, HookContext, HookDecision, HookPriority,
-    ToolError, Toolset,
+    AgentProfile, ApprovalRequest, Approver, ErrorKind, Hook, HookContext, HookDecision,
+    HookPriority, ToolError, Toolset,
 };
 
 use super::scripted_server::ServerAct;
@@ -66,6 +67,58 @@ async fn first_use_and_every_change_are_shown() {
     let shown = preview(&asked[1]);
     assert!(shown.contains("-  \\\"description\\\": \\\"Says it, version 1.\\\""), "{shown}");
     assert!(shown.contains("+  \\\"description\\\": \\\"Says it, version 2.\\\""), "{shown}");
+}
+
+// MC2: the reason says that the definition changed, and how the user sees the change.
+#[tokio::test]
+async fn reason_names_the_change_and_the_command() {
+    let version = Arc::new(AtomicUsize::new(1));
+    let approver = approve_all();
+    let setting = asking(&approver, &["mcp"], changing(Arc::clone(&version)));
+    setting.connect().await;
+    setting.call("echo", "{}").await.result.unwrap();
+    version.store(2, Ordering::Relaxed);
+    let mut changes = setting.pipeline.toolset().subscribe_changes();
+    changes.mark_unchanged();
+    setting.server.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    setting.call("echo", "{}").await.result.unwrap();
+    let [first, second] = &approver.requests()[..] else { panic!("two requests") };
+    let expected = "this definition of `echo` was not approved yet; ";
+    assert!(first.reason.contains(expected), "{}", first.reason);
+    let expected = "the server changed the definition of `echo` since it was approved, and `mcp \
+                    inspect s` shows the difference; ";
+    assert!(second.reason.contains(expected), "{}", second.reason);
+}
+
+/// An approver that approves without showing the request to a person.
+struct UnreadApprover(Arc<ScriptedApprover>);
+
+impl Approver for UnreadApprover {
+    fn request_approval(
+        &self,
+        request: Arc<ApprovalRequest>,
+    ) -> Pin<Box<dyn Future<Output = Option<ApprovalResponse>> + Send>> {
+        request.mark_unread();
+        self.0.request_approval(request)
+    }
+}
+
+// MC2: what a program approved counts as not seen, like what a rule allowed.
+#[tokio::test]
+async fn approval_that_no_person_read_pins_nothing() {
+    let approver = approve_all();
+    let rules = [Rule::parse(Action::Allow, "mcp").unwrap()];
+    let pipeline = Pipeline::new(Registry::default()).rules(rules);
+    let unread = Arc::new(UnreadApprover(Arc::clone(&approver)));
+    let setting =
+        TestHost::with_server(pipeline.shared_approver(unread), ScriptedServer::new(echo));
+    setting.connect().await;
+    for asked in 1..=2 {
+        setting.call("echo", "{}").await.result.unwrap();
+        assert_eq!(approver.requests().len(), asked);
+    }
+    assert_eq!(setting.servers.pin_differences("s").len(), 1);
 }
 
 // MC2: grants are void when the definition changes.

@@ -35,11 +35,11 @@ const UNKNOWN_ERROR: &str = "unknown";
 /// The hint for a tool that certainly did not run.
 const NOT_RUN_HINT: &str = "it did not run; go on without it, or try again later";
 
-/// Runs one call of `tool`; `was_shown` if a user approved it and saw the definition.
+/// Runs one call of `tool`; `was_read` if a person approved it and read the definition.
 pub(super) async fn run_call(
     tool: ForeignTool,
     arguments: Map<String, Value>,
-    was_shown: bool,
+    was_read: bool,
     cx: Context,
 ) -> Result<Output, ToolError> {
     let server = &tool.0.server;
@@ -47,7 +47,7 @@ pub(super) async fn run_call(
         .connect()
         .await
         .map_err(|error| call_failure(&tool, error, &cx).hint(NOT_RUN_HINT))?;
-    record_run(&tool, was_shown, &cx)?;
+    record_run(&tool, was_read, &cx)?;
     let mut result = match send_call(&tool, &*remote, &arguments, &cx).await {
         Ok(result) => result,
         Err(error) => {
@@ -82,7 +82,7 @@ pub(super) async fn run_call(
 }
 
 /// Records that the tool runs in its current definition; fails if the server changed the definition.
-fn record_run(tool: &ForeignTool, was_shown: bool, cx: &Context) -> Result<(), ToolError> {
+fn record_run(tool: &ForeignTool, was_read: bool, cx: &Context) -> Result<(), ToolError> {
     let Inner { server, remote_name, .. } = &*tool.0;
     if !server.offers_tool(tool) {
         return Err(ToolError::conflict(format_args!(
@@ -91,8 +91,8 @@ fn record_run(tool: &ForeignTool, was_shown: bool, cx: &Context) -> Result<(), T
         ))
         .hint("read the new definition of the tool, then call it again"));
     }
-    // A user who approved the call has seen the definition; a rule or a mode has not.
-    let user = was_shown.then(|| cx.session().user_key());
+    // A user who approved the call has seen the definition; a rule, a mode or `--yes` has not.
+    let user = was_read.then(|| cx.session().user_key());
     server
         .pins()
         .record_run(user, (server.name(), remote_name), &tool.0.snapshot)

@@ -6,14 +6,13 @@
 
 mod call;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tool_sdk_core::internal::DefinitionSnapshot;
+use tool_sdk_core::internal::{DefinitionDiff, DefinitionSnapshot};
 use tool_sdk_core::{
     ArgumentNote, Context, Definition, ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall,
     PrivateFileError, RawArgs, Resource, Risk, RiskClass, Schema, TaskSupport, Tool, ToolError,
@@ -40,6 +39,9 @@ const TIMEOUT_GRACE: Duration = Duration::from_secs(60);
 
 /// How long validating arguments may block the thread.
 const BLOCKING_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How tools differ from their pinned definitions, by their names here.
+pub(super) type PinDifferences = BTreeMap<String, DefinitionDiff>;
 
 /// A tool of another server.
 #[derive(Clone)]
@@ -204,13 +206,11 @@ impl ForeignTool {
         self.0.snapshot.to_text()
     }
 
-    /// Returns a unified diff from the definition that the host pinned to this one; `None` if they
+    /// Returns the difference from the definition that the host pinned to this one; `None` if they
     /// are the same.
-    pub(super) fn definition_difference(&self) -> Option<String> {
+    pub(super) fn definition_difference(&self) -> Option<DefinitionDiff> {
         let Inner { server, remote_name, snapshot, .. } = &*self.0;
-        let difference =
-            server.pins().diff_since_pinned(None, (server.name(), remote_name), snapshot);
-        difference.map(|it| it.diff)
+        server.pins().diff_since_pinned(None, (server.name(), remote_name), snapshot)
     }
 
     /// Whether the revision is current. Another process may have recorded a change since the listing.
@@ -309,8 +309,7 @@ impl Tool for ForeignTool {
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn PreparedCall>, InvalidArgs> {
         let (arguments, notes) = self.read_args(args)?;
-        let was_shown = AtomicBool::new(false);
-        Ok(Box::new(PreparedForeignCall { tool: self.clone(), arguments, notes, was_shown }))
+        Ok(Box::new(PreparedForeignCall { tool: self.clone(), arguments, notes }))
     }
 }
 
@@ -319,14 +318,12 @@ struct PreparedForeignCall {
     tool: ForeignTool,
     arguments: Map<String, Value>,
     notes: Vec<ArgumentNote>,
-    /// Whether an approval prompt showed the tool's definition.
-    was_shown: AtomicBool,
 }
 
 impl PreparedCall for PreparedForeignCall {
     fn run(self: Box<Self>, approved: ExecutionPermit) -> OutputFuture {
-        let was_shown = self.was_shown.into_inner();
-        Box::pin(call::run_call(self.tool, self.arguments, was_shown, approved.context()))
+        let was_read = approved.was_read();
+        Box::pin(call::run_call(self.tool, self.arguments, was_read, approved.context()))
     }
 
     fn summary(&self) -> Option<String> {
@@ -344,14 +341,25 @@ impl PreparedCall for PreparedForeignCall {
             (server.name(), remote_name),
             snapshot,
         );
-        let unseen = (!is_seen).then(|| unseen_definition(name.clone()));
+        let unseen = (!is_seen).then(|| {
+            let (user, id) = (cx.session().user_key(), (server.name(), remote_name.as_str()));
+            let reason = match server.pins().has_pin(user, id) {
+                true => format!(
+                    "the server changed the definition of `{remote_name}` since it was approved, \
+                     and `{} inspect {}` shows the difference",
+                    server.mcp_command,
+                    server.name()
+                ),
+                false => format!("this definition of `{remote_name}` was not approved yet"),
+            };
+            unseen_definition(name.clone()).with_reason(reason)
+        });
         Some(std::iter::once(Resource::new(name)).chain(unseen).collect())
     }
 
     fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
         let Inner { server, remote_name, snapshot, .. } = &*self.tool.0;
         server.pins().record_shown((server.name(), remote_name), snapshot);
-        self.was_shown.store(true, Ordering::Relaxed);
         let difference = server.pins().diff_since_pinned(
             cx.session().user_key(),
             (server.name(), remote_name),
