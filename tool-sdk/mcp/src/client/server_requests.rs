@@ -122,11 +122,22 @@ impl fmt::Debug for ServerRequestHandler {
     }
 }
 
-/// The error for a request of a kind that is not enabled.
-pub(super) fn not_allowed_error() -> RemoteError {
-    RemoteError::protocol(
-        "the server sent a request that is not enabled for it (elicitation, sampling or roots)",
-    )
+/// The error for a request of a kind that is not enabled: which kind it is, and what enables it.
+pub(super) fn not_enabled_error(method: &str, params: &Value) -> RemoteError {
+    let (kind, question) = match method {
+        "elicitation/create" if params["mode"] == "url" => ("elicitation by URL", Some("urls")),
+        "elicitation/create" => ("elicitation by form", Some("forms")),
+        "roots/list" => ("listing the roots", Some("roots")),
+        "sampling/createMessage" => ("sampling", None),
+        _ => ("this kind of request", None),
+    };
+    let remedy = match question {
+        Some(question) => format!(
+            "`questions = [\"{question}\"]` below `[mcp.servers.NAME]` in the configuration enables it"
+        ),
+        None => "no setting enables it".to_owned(),
+    };
+    RemoteError::protocol(format_args!("{kind} is not enabled for this server; {remedy}"))
 }
 
 /// Counts a request as pending until it is dropped.
@@ -166,6 +177,7 @@ impl ServerRequestHandler {
         open.fetch_add(1, Ordering::Relaxed);
         let _open = PendingRequest(open);
         let _turn = prompt_lock.lock().await;
+        let not_enabled = not_enabled_error(method, &params);
         let answer = match method {
             "elicitation/create" if params["mode"] == "url" => match features.urls {
                 true => Some(self.handle_url(&params).await),
@@ -180,7 +192,7 @@ impl ServerRequestHandler {
             "roots/list" => features.list_roots(),
             _ => None,
         };
-        answer.ok_or_else(not_allowed_error)
+        answer.ok_or(not_enabled)
     }
 
     /// Whether a request waits for the user.

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tool_sdk_core::internal::spell_hidden;
 
 use crate::client::remote::{OfferChange, ProgressCallback};
-use crate::client::server_requests::{ClientFeatures, ServerRequestHandler, not_allowed_error};
+use crate::client::server_requests::{ClientFeatures, ServerRequestHandler, not_enabled_error};
 
 /// How many progress notifications of one call are queued.
 const MAX_QUEUED_STEPS: usize = 64;
@@ -364,7 +364,7 @@ impl ClientHandler for NotificationHandler {
         let folders = self
             .features
             .list_roots()
-            .ok_or_else(|| request_error(&not_allowed_error().message))?;
+            .ok_or_else(|| request_error(&not_enabled_error("roots/list", &Value::Null).message))?;
         serde_json::from_value(folders).map_err(|_| request_error("the roots are not valid"))
     }
 }
