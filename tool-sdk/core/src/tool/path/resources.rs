@@ -93,6 +93,14 @@ impl WorkspacePath {
         // Most paths have no links.
         let elsewhere = asked.as_ref().filter(|asked| !asked.is_same_path(real));
         let target = path(real);
+        // The call fails, so the user need not approve it first.
+        let target = match writes && real.is_read_only() {
+            true => target.with_refusal(&ToolError::denied(format_args!(
+                "`{}` is in a folder that may only be read",
+                real.display()
+            ))),
+            false => target,
+        };
         let sent = match asked {
             Some(_) => elsewhere.map(path),
             None => Some(Resource::new(normalize_text(&self.0.text)).with_sent_path(&self.0.text)),

@@ -168,6 +168,25 @@ fn what_cannot_be_is_not_asked_about() {
     assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Conflict);
 }
 
+// F92: no user is asked to approve what cannot happen.
+#[test]
+fn writing_to_a_folder_that_may_only_be_read_is_refused_at_once() {
+    let (_folder, workspace, _) = folder();
+    let lent = TempDir::new().unwrap();
+    let workspace = workspace.with_read_only(lent.path()).unwrap();
+    let session = Session::new("s").with_service(workspace);
+    let cx = Context::new(session, ToolName::from_static("t"), CallId::from_external("c"));
+    let place = lent.path().canonicalize().unwrap().join("page");
+    let path = WorkspacePath::from(place.to_str().unwrap());
+    let refusal = |subjects: &[Resource]| subjects.iter().find_map(Resource::refusal);
+    assert!(refusal(&path.read_resources(&cx)).is_none());
+    let error = refusal(&path.write_resources(&cx)).unwrap();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().ends_with("is in a folder that may only be read"), "{error}");
+    let inside = WorkspacePath::from("src/a");
+    assert!(refusal(&inside.write_resources(&cx)).is_none());
+}
+
 #[cfg(unix)]
 mod links {
     use std::os::unix::fs::symlink;
