@@ -6,13 +6,17 @@
 //!
 //! **Invariant:** two calls that differ in what is shown never have the same complete text.
 
+mod diff_sides;
 mod lookalike;
 mod page;
 mod visible;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use std::collections::HashSet;
 
+use serde::Serialize;
+use serde_json::Value;
+
+use self::diff_sides::DiffSides;
 pub use self::lookalike::mixed_script_warning;
 use self::page::PromptPage;
 pub use self::page::wrap_rows;
@@ -85,21 +89,38 @@ impl ApprovalRequest {
         self.prompt_up_to(GrantScope::Always)
     }
 
-    /// Returns the request as text for a user whose approval reaches at most this far.
+    /// Returns the request as text for a user whose approval reaches at most this far: first what
+    /// changes or runs, then the details.
     #[must_use]
     pub fn prompt_up_to(&self, reach: GrantScope) -> ApprovalPrompt {
+        self.render_prompt(reach, DiffPlace::InText)
+    }
+
+    /// Returns the request as text for a user who sees the diff of the preview in another place, in
+    /// full.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn prompt_beside_diff(&self) -> ApprovalPrompt {
+        self.render_prompt(GrantScope::Always, DiffPlace::Elsewhere)
+    }
+
+    fn render_prompt(&self, reach: GrantScope, diff_place: DiffPlace) -> ApprovalPrompt {
         let mut page = PromptPage::default();
-        page.push_section(&format!("tool {}", self.tool), &self.describe_caller(), "entries");
-        page.push_section("arguments", &self.describe_arguments(&self.arguments), "arguments");
-        if let Some(original) = &self.original {
-            page.push_section(
-                "arguments before a hook changed them",
-                &self.describe_arguments(original),
-                "arguments",
-            );
+        let preview = self.preview.as_ref().map(PreviewParts::read).unwrap_or_default();
+        page.push_label(&format!("tool {}", self.tool));
+        self.describe_caller().iter().for_each(|entry| page.push_entry(entry));
+        if diff_place == DiffPlace::InText {
+            preview.write_diff(&mut page);
         }
-        let subjects: Vec<_> = self.subjects.iter().map(describe_resource).collect();
-        page.push_section("touches", &subjects, "subjects");
+        page.push_section("about the preview", &preview.about, "entries");
+        let sides = preview.diff.and_then(DiffSides::parse).unwrap_or_default();
+        let arguments = self.describe_arguments(&self.arguments, &sides);
+        page.push_section("arguments", &arguments, "arguments");
+        if let Some(original) = &self.original {
+            let arguments = self.describe_arguments(original, &sides);
+            page.push_section("arguments before a hook changed them", &arguments, "arguments");
+        }
+        page.push_section("touches", &self.describe_subjects(), "subjects");
         page.push_section(
             "asked because",
             &[make_sentence_visible(&self.reason).into_owned()],
@@ -107,9 +128,9 @@ impl ApprovalRequest {
         );
         let rules: Vec<_> = self.rules.iter().map(describe_rule).collect();
         page.push_section("rules", &rules, "rules");
-        if let Some(preview) = &self.preview {
-            write_preview(&mut page, preview);
-        }
+        page.push_section("runs", &preview.runs, "entries");
+        page.push_section("sandbox", preview.sandbox.as_slice(), "entries");
+        page.push_section("about the tool", &self.describe_tool(), "entries");
         self.write_grants(&mut page, reach);
         let warnings = self.collect_warnings(&page);
         for warning in &warnings {
@@ -125,29 +146,43 @@ impl ApprovalRequest {
         !self.suggestions.is_empty() && !self.dangerous && self.prompt().complete
     }
 
+    /// Returns where a foreign tool comes from, and which agent calls it.
     fn describe_caller(&self) -> Vec<String> {
-        let mut who = Vec::new();
-        if let Some(name) = &self.display.name {
-            who.push(format!("shown as {}", quote_visible(name)));
-        }
-        who.push(match &self.source {
-            ToolSource::Native => "from this program".to_owned(),
-            ToolSource::Mcp { server } => format!("from MCP server {}", quote_visible(server)),
-            ToolSource::Plugin { id } => format!("from plugin {}", quote_visible(id)),
-            ToolSource::Remote { namespace } => {
-                format!("from the workers of {}", quote_visible(namespace))
+        let source = match &self.source {
+            ToolSource::Native => None,
+            ToolSource::Mcp { server } => {
+                Some(format!("from MCP server {}", quote_visible(server)))
             }
-        });
-        who.push(format!("can {}", describe_risk(self.risk)));
-        who.push(format!("permission {}", quote_visible(&self.permission)));
-        if let Some(agent) = &self.agent {
-            who.push(format!("called by agent {}", quote_visible(agent)));
-        }
-        who
+            ToolSource::Plugin { id } => Some(format!("from plugin {}", quote_visible(id))),
+            ToolSource::Remote { namespace } => {
+                Some(format!("from the workers of {}", quote_visible(namespace)))
+            }
+        };
+        let agent = self.agent.as_ref();
+        let agent = agent.map(|agent| format!("called by agent {}", quote_visible(agent)));
+        source.into_iter().chain(agent).collect()
+    }
+
+    /// Returns what is the same for every call of the tool.
+    fn describe_tool(&self) -> Vec<String> {
+        let name = self.display.name.as_ref();
+        let name = name.map(|name| format!("shown as {}", quote_visible(name)));
+        let rest = [
+            format!("can {}", describe_risk(self.risk)),
+            format!("permission {}", quote_visible(&self.permission)),
+        ];
+        name.into_iter().chain(rest).collect()
+    }
+
+    /// Returns one entry for each resource; those that look alike have one.
+    fn describe_subjects(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let described = self.subjects.iter().map(describe_resource);
+        described.filter(|entry| seen.insert(entry.clone())).collect()
     }
 
     /// Returns one entry for each argument, the most important first.
-    fn describe_arguments(&self, arguments: &Value) -> Vec<String> {
+    fn describe_arguments(&self, arguments: &Value, sides: &DiffSides) -> Vec<String> {
         let Value::Object(members) = arguments else { return vec![format_value(arguments)] };
         if members.is_empty() {
             return vec!["none".to_owned()];
@@ -157,7 +192,14 @@ impl ApprovalRequest {
         let mut members: Vec<_> = members.iter().collect();
         // A stable sort: arguments without a rank keep their order.
         members.sort_by_key(|(name, _)| rank(name).unwrap_or(first.len()));
-        members.into_iter().map(|(name, one)| describe_member(name, one)).collect()
+        let describe = |(name, one): (&String, &Value)| match one
+            .as_str()
+            .and_then(|text| sides.reference(text))
+        {
+            Some(reference) => format!("{}: {reference}", describe_name(name)),
+            None => describe_member(name, one),
+        };
+        members.into_iter().map(describe).collect()
     }
 
     /// Writes exactly what each answer would grant.
@@ -246,45 +288,70 @@ fn describe_rule(rule: &Rule) -> String {
     shown + ")"
 }
 
-fn write_preview(page: &mut PromptPage, preview: &Value) {
-    let mut rest = Map::new();
-    let mut diff = preview.as_str();
-    let (mut runs, mut sandbox) = (Vec::new(), None);
-    match preview {
-        Value::String(_) => {}
-        Value::Object(members) => {
-            for (name, one) in members {
-                match (name.as_str(), one.as_str()) {
-                    ("unified" | "diff", Some(text)) if diff.is_none() => diff = Some(text),
-                    ("sandbox", _) => sandbox = Some(format_value(one)),
-                    ("folder" | "programs", _) => runs.push(describe_member(name, one)),
-                    _ => {
-                        rest.insert(name.clone(), one.clone());
+/// Where the user sees the diff of a preview.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DiffPlace {
+    /// In the text of the prompt.
+    InText,
+    /// Beside it.
+    Elsewhere,
+}
+
+/// The parts of a preview, which stand in different sections.
+#[derive(Default)]
+struct PreviewParts<'p> {
+    /// A diff, or another text.
+    diff: Option<&'p str>,
+    /// A preview that is neither a text nor an object.
+    value: Option<String>,
+    about: Vec<String>,
+    /// What is started, and where.
+    runs: Vec<String>,
+    sandbox: Option<String>,
+}
+
+impl<'p> PreviewParts<'p> {
+    fn read(preview: &'p Value) -> Self {
+        let mut parts = Self::default();
+        match preview {
+            Value::String(text) => parts.diff = Some(text),
+            Value::Object(members) => {
+                for (name, one) in members {
+                    match (name.as_str(), one.as_str()) {
+                        ("unified" | "diff", Some(text)) if parts.diff.is_none() => {
+                            parts.diff = Some(text);
+                        }
+                        ("sandbox", _) => parts.sandbox = Some(format_value(one)),
+                        ("folder" | "programs", _) => parts.runs.push(describe_member(name, one)),
+                        _ => parts.about.push(describe_member(name, one)),
                     }
                 }
             }
+            other => parts.value = Some(format_value(other)),
         }
-        other => page.push_section("preview", &[format_value(other)], "entries"),
+        parts
     }
-    if let Some(diff) = diff {
+
+    fn write_diff(&self, page: &mut PromptPage) {
+        page.push_section("preview", self.value.as_slice(), "entries");
+        let Some(diff) = self.diff else { return };
         // Not `lines`, which hides changed line ends.
         let lines = diff.strip_suffix('\n').unwrap_or(diff).split('\n');
         let lines: Vec<_> = lines.map(|line| make_visible(line).into_owned()).collect();
         page.push_section("preview", &lines, "lines");
     }
-    let rest: Vec<_> = rest.iter().map(|(name, one)| describe_member(name, one)).collect();
-    page.push_section("about the preview", &rest, "entries");
-    page.push_section("runs", &runs, "entries");
-    page.push_section("sandbox", sandbox.as_slice(), "entries");
+}
+
+fn describe_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => quote_visible(name),
+    }
 }
 
 fn describe_member(name: &str, one: &Value) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.chars().all(plain) {
-        format!("{name}: {}", format_value(one))
-    } else {
-        format!("{}: {}", quote_visible(name), format_value(one))
-    }
+    format!("{}: {}", describe_name(name), format_value(one))
 }
 
 /// Formats a value like JSON, with every string quoted and visible.

@@ -75,11 +75,13 @@ fn a_prompt_says_all_that_an_answer_is_about() {
     ];
     request.preview = Some(json!({"diff": "--- a\n+++ b\n-x\n+y\n", "sandbox": "no network"}));
     let expected = r"tool run
-  | shown as 'Run'
   | from MCP server 'shells'
-  | can execute, may destroy something, reaches outside
-  | permission 'run'
   | called by agent 'coder'
+preview
+  | --- a
+  | +++ b
+  | -x
+  | +y
 arguments
   | cmd: 'git status \n
   | rm -r \'a b\''
@@ -95,13 +97,12 @@ asked because
   | no rule matches it
 rules
   | 'ask run(git *)' (user, 'rules.toml')
-preview
-  | --- a
-  | +++ b
-  | -x
-  | +y
 sandbox
   | 'no network'
+about the tool
+  | shown as 'Run'
+  | can execute, may destroy something, reaches outside
+  | permission 'run'
 `once` allows this call
 `session` and `always` also allow
   | 'run': 'git status *'
@@ -146,6 +147,38 @@ fn a_preview_has_several_forms() {
     }
 }
 
+// A person reads what changes first, and nothing twice.
+#[test]
+fn a_text_in_the_preview_is_not_shown_again() {
+    let content = "one\ntwo\n";
+    let mut request = approval_request(json!({"path": "a", "content": content}), &["a", "a"]);
+    request.preview =
+        Some(json!({"unified": "--- /dev/null\n+++ a\n@@ -0,0 +1,2 @@\n+one\n+two\n", "added": 2}));
+    let expected = r"tool run
+preview
+  | --- /dev/null
+  | +++ a
+  | @@ -0,0 +1,2 @@
+  | +one
+  | +two
+about the preview
+  | added: 2
+arguments
+  | path: 'a'
+  | content: the 2 lines that the preview adds
+touches
+  | 'a'
+asked because
+";
+    let text = request.prompt().text;
+    assert!(text.starts_with(expected), "{text}");
+    let beside = request.prompt_beside_diff().text;
+    assert!(!beside.contains("+one"), "{beside}");
+    assert!(beside.contains("content: the 2 lines that the preview adds\n"), "{beside}");
+    request.arguments["content"] = "one\ntwo".into();
+    check_says(&request, "content: 'one\\n\n  | two'\n");
+}
+
 // PR2
 #[test]
 fn what_would_not_show_is_told() {
@@ -185,6 +218,8 @@ fn names_that_pass_for_others_are_told() {
 fn what_is_too_long_loses_its_middle_and_says_so() {
     let long = format!("start{}end", "x".repeat(8804));
     let lines = (0..300).map(|n| format!("line {n}\n")).collect::<String>();
+    let numbers: Vec<String> = (0..500).map(|n| n.to_string()).collect();
+    let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
     let cases = [
         (approval_request(json!({"cmd": &long}), &[]), "... 4,819 characters hidden ..."),
         (approval_request(json!({}), &[&long]), "... 4,814 characters hidden ..."),
@@ -202,7 +237,7 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
             ApprovalRequest { suggestions: vec![long.clone()], ..approval_request(json!({}), &[]) },
             " characters hidden ...",
         ),
-        (approval_request(json!({}), &["a"; 500]), "... 300 subjects hidden ..."),
+        (approval_request(json!({}), &numbers), "... 300 subjects hidden ..."),
     ];
     for (request, expected) in cases {
         let prompt = request.prompt();
@@ -249,10 +284,11 @@ fn foreign_text_stays_in_its_frame() {
         labels,
         [
             "tool run",
+            "preview",
             "arguments",
             "touches",
             "asked because",
-            "preview",
+            "about the tool",
             "`once` allows this call",
             "`session` and `always` also allow",
         ]
