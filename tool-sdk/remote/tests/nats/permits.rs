@@ -206,6 +206,8 @@ async fn a_permit_does_not_count_for_another_worker() {
         assert_eq!(heard.refusal_of(&subject, &request).await, "permit");
     }
     assert_eq!(heard.runs(), 1);
+}
+
 // RW6: a replay would send the preview, which may show a file, to another inbox.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permit_to_prepare_counts_once() {
@@ -227,8 +229,6 @@ async fn a_permit_to_prepare_counts_once() {
     }
 }
 
-}
-
 // RW2
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_described_or_drained_without_a_permit() {
@@ -247,25 +247,6 @@ async fn nothing_is_described_or_drained_without_a_permit() {
     }
 }
 
-// RW1
-#[tokio::test(flavor = "multi_thread")]
-async fn fuzzed_permits_run_nothing() {
-    let Some(heard) = OverheardCall::start().await else { return };
-    let text = heard.run.request["permit"].as_str().unwrap().to_owned();
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        usize::try_from(state >> 33).unwrap() % below
-    };
-    for _ in 0..500 {
-        let mut bytes = text.clone().into_bytes();
-        for _ in 0..=next(3) {
-            let at = next(bytes.len());
-            match next(3) {
-                0 => bytes[at] = b"ABCabc012_-.~{\""[next(15)],
-                1 => drop(bytes.remove(at)),
-                _ => bytes.insert(at, b'A'),
-            }
 // RW9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permit_to_run_goes_to_no_subject_that_an_answer_makes_up() {
@@ -307,6 +288,25 @@ async fn a_permit_to_run_goes_to_no_subject_that_an_answer_makes_up() {
     worker.kill().await;
 }
 
+// RW1
+#[tokio::test(flavor = "multi_thread")]
+async fn fuzzed_permits_run_nothing() {
+    let Some(heard) = OverheardCall::start().await else { return };
+    let text = heard.run.request["permit"].as_str().unwrap().to_owned();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    for _ in 0..500 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..=next(3) {
+            let at = next(bytes.len());
+            match next(3) {
+                0 => bytes[at] = b"ABCabc012_-.~{\""[next(15)],
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, b'A'),
+            }
         }
         let changed = String::from_utf8(bytes).unwrap();
         if changed == text {
