@@ -10,7 +10,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -378,4 +378,64 @@ fn a_worker_that_the_server_refuses_ends() {
     assert_eq!(worker.wait_for_end(), Some(1));
     let listed = out(&setup.host(&["workers", "list"]));
     assert!(listed.starts_with("demo  not connected: no connection to the NATS"), "{listed}");
+}
+
+/// Replaces words in the only file of a folder.
+#[track_caller]
+fn edit_pins(folder: &Path, old: &str, new: &str) {
+    let files = folder.read_dir().expect("the pins are there").flatten();
+    let mut files = files
+        .map(|entry| entry.path())
+        .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(old)));
+    let path = files.next().expect("a file with the words");
+    let text = fs::read_to_string(&path).expect("it can be read");
+    fs::write(&path, text.replace(old, new)).expect("it can be written");
+}
+
+// RW9
+#[test]
+fn new_and_changed_definitions_are_reviewed_and_trusted() {
+    let Some(setup) = RemoteSetup::with_server() else { return };
+    let worker = setup.start_worker("one", &[]);
+    worker_id(&worker);
+    let read = ["--allow", "remote__*", "call", "remote__demo__read_file", "--path", "name.txt"];
+    let asks = setup.host(&read);
+    assert_eq!(asks.status.code(), Some(3), "{}", err(&asks));
+
+    let inspected = out(&setup.host(&["workers", "inspect", "demo", "read_file"]));
+    assert!(inspected.starts_with("remote__demo__read_file  new\n"), "{inspected}");
+    assert!(inspected.contains("\"description\": \"Read a text file"), "{inspected}");
+    let refused = setup.host(&["workers", "trust", "demo", "read_file"]);
+    assert_eq!(refused.status.code(), Some(3), "{}", err(&refused));
+    assert!(err(&refused).contains("remote__demo__read_file  new      read "), "{}", err(&refused));
+    let trusted = setup.host(&["--yes", "workers", "trust", "demo", "remote__demo__read_file"]);
+    assert_eq!(trusted.status.code(), Some(0), "{}", err(&trusted));
+    assert!(err(&trusted).contains("trusted: 1 definition of `demo`"), "{}", err(&trusted));
+    let runs = setup.host(&read);
+    assert_eq!(runs.status.code(), Some(0), "{}", err(&runs));
+
+    // As if another definition had been trusted.
+    edit_pins(&setup.path("state-host").join("remote"), "Read a text file", "Read some text");
+    assert_eq!(setup.host(&read).status.code(), Some(3));
+    let reviews = setup.host_json(&["workers", "inspect", "demo", "read_file", "--json"]);
+    assert_eq!((&reviews[0]["is_pinned"], &reviews[0]["is_first"]), (&json!(false), &json!(false)));
+    let shown = err(&setup.host(&["workers", "trust", "demo", "read_file"]));
+    assert!(shown.contains("remote__demo__read_file  changed"), "{shown}");
+    assert!(shown.contains("-  \"description\": \"Read some text"), "{shown}");
+    assert!(shown.contains("+  \"description\": \"Read a text file"), "{shown}");
+    let all = setup.host(&["--yes", "workers", "trust", "demo"]);
+    assert_eq!(all.status.code(), Some(0), "{}", err(&all));
+    assert_eq!(setup.host(&read).status.code(), Some(0));
+    let again = setup.host(&["workers", "trust", "demo"]);
+    assert_eq!(again.status.code(), Some(0));
+    assert_eq!(err(&again), "the definitions of `demo` are trusted already\n");
+
+    for (args, words) in [
+        (["workers", "inspect", "other", "a"], "no workers of `other` are configured"),
+        (["workers", "trust", "demo", "nothing"], "no worker of `demo` offers `nothing` now"),
+    ] {
+        let wrong = setup.host(&args);
+        assert_eq!(wrong.status.code(), Some(2), "{}", err(&wrong));
+        assert!(err(&wrong).contains(words), "{}", err(&wrong));
+    }
 }

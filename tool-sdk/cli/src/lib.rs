@@ -36,7 +36,7 @@
 //!   agents  list [--json] | show NAME [--json]
 //!   trust   [DIR] | list [--json] | remove [DIR]
 //!   new     crate NAME | plugin NAME
-//!   workers list [--json] | stats [--json] | drain ID
+//!   workers list [--json] | stats [--json] | inspect NAMESPACE [TOOL…] [--json] | trust NAMESPACE [TOOL…] | drain ID
 //!   setup   CLIENT [--acp] [--write] [--project] [--name NAME]
 //!   doctor  [--self-test] [--json]
 //!   completions SHELL

@@ -42,7 +42,6 @@ impl ConfiguredServers {
         tools
     }
 
-    #[expect(clippy::unused_self, reason = "with servers, they say it")]
     pub(super) fn explain_missing_source(&self, _: &Toolset, _: &str) -> Option<String> {
         None
     }

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 
+#[cfg(feature = "mcp")]
+use tool_sdk_core::Risk;
+
 use super::Io;
 
 /// The text style; without colours it changes nothing.
@@ -232,6 +235,13 @@ pub(super) fn cut_line(line: &str, width: usize) -> String {
 pub(super) fn count_noun(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{ending}")
+}
+
+/// Names the risk of a tool, as it is judged here.
+#[cfg(feature = "mcp")]
+pub(super) fn describe_risk(risk: Risk) -> String {
+    let class = risk.class.as_str();
+    if risk.destructive { format!("{class} (destructive)") } else { class.to_owned() }
 }
 
 /// Quotes `text` as one word for a POSIX shell.

@@ -38,7 +38,9 @@ pub use self::error::RemoteError;
 pub use self::namespace::Namespace;
 pub use self::permit::{Permit, PermitError, PermitPurpose, PermitSigner, PermitVerifier};
 pub use self::worker::{Worker, WorkerConfig};
-pub use self::workers::{ConnectionStatus, WorkerStats, WorkerStatus, Workers, WorkersConfig};
+pub use self::workers::{
+    ConnectionStatus, DefinitionReview, WorkerStats, WorkerStatus, Workers, WorkersConfig,
+};
 
 pub use tool_sdk_core::ToolPins;
 

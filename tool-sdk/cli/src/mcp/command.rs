@@ -18,7 +18,7 @@ use super::{
     ConfiguredServers, ServerScope, import, login, offers, open_credentials, open_pins, pack,
 };
 use crate::exit::{CommandError, DENIED, FAILED, Result, USAGE, with_cause};
-use crate::settings::{PromptMode, Settings};
+use crate::settings::Settings;
 use crate::setup::ClientProgram;
 use crate::{App, Io, args, style};
 
@@ -338,7 +338,7 @@ fn render_table(status: &ServerStatus, tools: &[Definition], columns: usize) -> 
     };
     let width = tools.iter().map(|tool| short(tool).len()).max().unwrap_or_default().min(40);
     for tool in tools {
-        let risk = describe_risk(tool);
+        let risk = style::describe_risk(tool.risk);
         let title = tool.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
         let title = style::first_sentence(title.unwrap_or(&tool.description));
         lines.push(format!("  {:width$}  {risk:8}  {title}", short(tool)));
@@ -351,12 +351,6 @@ fn render_table(status: &ServerStatus, tools: &[Definition], columns: usize) -> 
         table.push(format!("warning: {} more; `--verbose` shows all", more + 1));
     }
     table.join("\n")
-}
-
-/// Names the risk of a tool, as it is judged here.
-fn describe_risk(tool: &Definition) -> String {
-    let class = tool.risk.class.as_str();
-    if tool.risk.destructive { format!("{class} (destructive)") } else { class.to_owned() }
 }
 
 fn add_server(app: &App, settings: &Settings, entry: ServerEntry, io: &mut Io<'_>) -> Result {
@@ -431,20 +425,7 @@ fn confirm_add(
     io: &Io<'_>,
 ) -> Result<bool> {
     let tools = style::count_noun(count, "tool");
-    let question = format!(
-        "add the server {server} and trust its {tools}?\n[y] yes  [v] show all of their text  [n] no\n> "
-    );
-    match (settings.prompt_mode, &io.console) {
-        (PromptMode::AssumeYes, _) => Ok(true),
-        (PromptMode::Terminal, Some(console)) => {
-            let mut answer = console.prompt(&question, &|| true)?;
-            while answer.as_deref().map(str::trim) == Some("v") {
-                answer = console.prompt(&format!("{page}{question}"), &|| true)?;
-            }
-            Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
-        }
-        _ => Ok(false),
-    }
+    settings.confirm_text(&format!("add the server {server} and trust its {tools}?"), page, io)
 }
 
 /// Builds a server entry from the options.

@@ -261,6 +261,24 @@ impl Settings {
         }
     }
 
+    /// Asks the user a question about a text, which the answer `v` shows. Without a terminal the answer
+    /// is no, unless the settings answer every question with yes.
+    #[cfg(feature = "mcp")]
+    pub(super) fn confirm_text(&self, question: &str, text: &str, io: &Io<'_>) -> Result<bool> {
+        let question = format!("{question}\n[y] yes  [v] show all of their text  [n] no\n> ");
+        match (self.prompt_mode, &io.console) {
+            (PromptMode::AssumeYes, _) => Ok(true),
+            (PromptMode::Terminal, Some(console)) => {
+                let mut answer = console.prompt(&question, &|| true)?;
+                while answer.as_deref().map(str::trim) == Some("v") {
+                    answer = console.prompt(&format!("{text}{question}"), &|| true)?;
+                }
+                Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Returns the workspace with the journal of its transactions in the state folder.
     pub(super) fn workspace_with_journal(&self) -> Workspace {
         match &self.state_dir {

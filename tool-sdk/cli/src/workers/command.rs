@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tool_sdk_core::ToolError;
 use tool_sdk_remote::{RemoteError, WorkerStats, WorkerStatus, Workers};
 
-use super::{ConfiguredWorkers, NamespaceConnection};
+use super::{ConfiguredWorkers, NamespaceConnection, review};
 use crate::exit::{CommandError, FAILED, Result};
 use crate::settings::Settings;
 use crate::{Io, args, run_loop, style};
@@ -29,9 +29,10 @@ pub(crate) fn build_command() -> Command {
                 .help("The id of the worker, as `workers list` shows it"),
         ),
     ];
+    let commands = commands.into_iter().chain(review::build_commands());
     args::with_globals(
         Command::new("workers")
-            .about("List, watch and end the remote workers of the table [workers]")
+            .about("List, watch, review and end the remote workers of the table [workers]")
             .arg_required_else_help(true)
             .subcommand_required(true)
             .subcommands(commands.map(args::with_globals)),
@@ -52,11 +53,15 @@ pub(crate) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
                 list(&configured, is_json, settings.is_verbose, io).await
             }
             Some(("stats", behind)) => stats(&configured, behind.get_flag(args::JSON), io).await,
+            Some(("inspect", behind)) => review::inspect(&configured, behind, io).await,
+            Some(("trust", behind)) => review::trust(&configured, settings, behind, io).await,
             Some((_, behind)) => {
                 let id = behind.get_one::<String>(WORKER).map(String::as_str).unwrap_or_default();
                 drain(&configured, id, io).await
             }
-            None => Err(CommandError::usage("`list`, `stats` or `drain ID` is missing")),
+            None => Err(CommandError::usage(
+                "`list`, `stats`, `inspect`, `trust` or `drain` is missing",
+            )),
         }
     })?
 }
@@ -173,6 +178,6 @@ async fn drain(configured: &ConfiguredWorkers, id: &str, io: &mut Io<'_>) -> Res
     }))
 }
 
-fn failed(error: impl std::fmt::Display) -> CommandError {
+pub(super) fn failed(error: impl std::fmt::Display) -> CommandError {
     CommandError::new(FAILED, ToolError::unavailable(error))
 }

@@ -14,6 +14,7 @@ mod command;
 mod entry;
 #[cfg(feature = "http")]
 mod load;
+mod review;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -100,9 +101,22 @@ impl ConfiguredWorkers {
         self.warnings(&failed)
     }
 
+    /// Connects once to the workers of a namespace; returns them, or why there is no connection. `None`
+    /// when no such namespace is configured.
+    async fn connect_namespace(&self, namespace: &str) -> Option<NamespaceConnection> {
+        let is_named = |server: &WorkerServer| server.namespace.as_str() == namespace;
+        let failed = self.connect_where(is_named).await;
+        let mut all = self.to_connections(failed).into_iter();
+        all.find(|connection| connection.namespace.as_str() == namespace)
+    }
+
     /// Connects once to the workers of every namespace; returns them, or why there is no connection.
     async fn connect_each(&self) -> Vec<NamespaceConnection> {
-        let mut failed = self.connect_where(|_| true).await;
+        let failed = self.connect_where(|_| true).await;
+        self.to_connections(failed)
+    }
+
+    fn to_connections(&self, mut failed: Vec<ConnectFailure>) -> Vec<NamespaceConnection> {
         let connected = self.connected();
         let connection = |server: &WorkerServer| {
             let namespace = &server.namespace;

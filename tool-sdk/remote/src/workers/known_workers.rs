@@ -128,6 +128,12 @@ impl KnownWorkers {
         self.workers.iter().filter(|(_, worker)| has(worker)).map(|(id, _)| id.clone()).collect()
     }
 
+    /// Returns how many workers offer a tool of this name in another definition.
+    pub(super) fn count_other_definitions(&self, tool: &str, hash: &str) -> usize {
+        let offered = self.workers.values().filter_map(|worker| worker.tools.get(tool));
+        offered.filter(|own| *own != hash).count()
+    }
+
     /// Whether every worker answered when it was asked last.
     pub(super) fn all_answer(&self) -> bool {
         self.workers.values().all(|worker| worker.missed == 0)

@@ -1,13 +1,15 @@
 //! The workers of a namespace, whose tools a host has beside its own.
 //!
 //! [`host_connection`] is the connection to the server, [`discovery`] keeps the list of workers,
-//! [`published_tools`] publishes their tools in the [`attached_toolset`], [`tool`] is a tool of theirs,
-//! [`prepare`] and [`run`] are the two messages of a call, [`replies`] receives what the worker reports, and
-//! [`questions`] answers what its tool asks meanwhile.
+//! [`published_tools`] publishes their tools in the [`attached_toolset`], [`definition_review`] shows
+//! their definitions, [`tool`] is a tool of theirs, [`prepare`] and [`run`] are the two messages of a
+//! call, [`replies`] receives what the worker reports, and [`questions`] answers what its tool asks
+//! meanwhile.
 //!
 //! **Invariant:** nothing that a worker says lowers what the host requires of a call.
 
 mod attached_toolset;
+mod definition_review;
 mod discovery;
 mod host_connection;
 mod known_workers;
@@ -31,6 +33,7 @@ use tool_sdk_core::{Pipeline, ToolPins, Toolset};
 
 use self::attached_toolset::AttachedToolset;
 pub use self::attached_toolset::shared_prefix_message;
+pub use self::definition_review::DefinitionReview;
 pub use self::host_connection::ConnectionStatus;
 use self::host_connection::HostConnection;
 use self::known_workers::KnownWorkers;
@@ -322,6 +325,30 @@ impl Workers {
     #[must_use]
     pub fn left_out_tools(&self) -> BTreeMap<String, String> {
         self.state().map(|state| state.lock_published().left_out().clone()).unwrap_or_default()
+    }
+
+    /// Returns the definitions of the tools, with their differences to those that are pinned for all
+    /// users.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the host is not connected.
+    pub fn review_definitions(&self) -> Result<Vec<DefinitionReview>, RemoteError> {
+        Ok(self.state()?.review_definitions())
+    }
+
+    /// Pins these definitions for all users, so that calls do not ask because of them. Returns whether
+    /// they are still what the workers offer; nothing is pinned otherwise.
+    ///
+    /// Call it only after a person has reviewed them.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the host is not connected, or when the pins cannot be stored.
+    pub fn trust_reviewed(&self, shown: &[DefinitionReview]) -> Result<bool, RemoteError> {
+        self.state()?.pin_reviewed(shown).map_err(|error| {
+            RemoteError::Config(format!("cannot store the pinned tool definitions: {error}"))
+        })
     }
 
     /// Lets a worker end after its running calls.

@@ -1,11 +1,11 @@
-//! Hosts: servers that come late and go, names that are in use.
+//! Hosts: servers that come late and go, names that are in use, definitions that a person reviews.
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tool_sdk_core::{
     Action, Call, Definition, DynamicTool, ErrorKind, Pipeline, Registry, Rule, Schema, Session,
-    Tool, ToolError, ToolName, Toolset,
+    Tool, ToolError, ToolName, ToolPins, Toolset,
 };
 use tool_sdk_remote::{
     ConnectionStatus, Namespace, PermitSigner, RemoteError, Worker, Workers, WorkersConfig,
@@ -180,4 +180,46 @@ async fn namespaces_with_the_same_tool_names_are_refused() {
     assert!(again.contains("`gpu-pool` are attached already"), "{again}");
     one.close();
     two.attach_to(&pipeline).unwrap();
+}
+
+// RW9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_reviews_new_and_changed_definitions() {
+    let Some(server) = NatsServer::start().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let start = async |description: &'static str| {
+        let pipeline = pipeline_with(vec![Arc::new(own_tool("mark", description))]);
+        LocalWorker::start_with(&server, worker_config(), pipeline).await
+    };
+    let one = start("Marks.").await;
+    let signer = PermitSigner::from_key(KEY).unwrap();
+    let config = WorkersConfig::new("demo".parse().unwrap(), signer)
+        .pins(ToolPins::in_folder(folder.path().join("remote")));
+    let host = TestHost::start_with(&server, config, ["remote__*"]).await;
+    host.wait_for_workers(1).await;
+
+    let first = host.workers.review_definitions().unwrap();
+    assert_eq!(first.len(), 1);
+    assert_eq!(first[0].tool, "remote__demo__mark");
+    assert!(first[0].is_first && !first[0].is_pinned);
+    assert!(first[0].text.contains("\"description\": \"Marks.\""), "{}", first[0].text);
+    let call = || host.pipeline.call(&host.session, Call::new("remote__demo__mark", "{}"));
+    assert!(call().await.result.is_err(), "no user is there to be asked");
+
+    assert!(host.workers.trust_reviewed(&first).unwrap());
+    assert!(host.workers.review_definitions().unwrap()[0].is_pinned);
+    assert_eq!(call().await.result.unwrap().as_text(), "own");
+
+    one.stop().await;
+    let _two = start("Marks all.").await;
+    host.wait_for_workers(1).await;
+    let changed = host.workers.review_definitions().unwrap();
+    assert!(!changed[0].is_first && !changed[0].is_pinned);
+    let difference = &changed[0].difference;
+    assert!(difference.contains("-  \"description\": \"Marks.\""), "{difference}");
+    assert!(difference.contains("+  \"description\": \"Marks all.\""), "{difference}");
+    assert!(!host.workers.trust_reviewed(&first).unwrap(), "it is another definition by now");
+    assert!(call().await.result.is_err());
+    assert!(host.workers.trust_reviewed(&changed).unwrap());
+    assert_eq!(call().await.result.unwrap().as_text(), "own");
 }
