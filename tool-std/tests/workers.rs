@@ -260,13 +260,15 @@ fn two_workers_serve_a_host_until_one_is_drained_and_one_is_killed() {
     let calls: u64 = stats.iter().filter_map(|worker| worker["calls"].as_u64()).sum();
     assert_eq!(calls, 2, "{stats:?}");
     let lines = out(&setup.host(&["workers", "stats"]));
-    assert!(lines.contains("0 of 3 running"), "{lines}");
+    assert!(lines.contains("  0 of 3 running  "), "{lines}");
+    assert!(lines.contains(" ms on average, 0 failed)  refused: 0 busy, 0 other"), "{lines}");
 
     // A worker that is drained ends; the other one goes on.
     let unknown = setup.host(&["workers", "drain", "nobody"]);
     assert_eq!(unknown.status.code(), Some(1), "{}", err(&unknown));
     assert!(err(&unknown).contains("there is no worker `nobody`"), "{}", err(&unknown));
-    let first = worker_id_position(&setup, &mut workers, &ids);
+    let first = drain_first(&setup, &mut workers, &ids);
+    workers[first].wait_for_line("a host drained the worker");
     assert_eq!(workers[first].wait_for_end(), Some(0));
     let ran = setup.host(&read);
     assert_eq!(ran.status.code(), Some(0), "{}", err(&ran));
@@ -289,12 +291,8 @@ fn two_workers_serve_a_host_until_one_is_drained_and_one_is_killed() {
     assert_eq!(out(&setup.host(&["workers", "list"])), "demo  no workers\n");
 }
 
-/// Drains one of two workers, and returns which one it was.
-fn worker_id_position(
-    setup: &RemoteSetup,
-    workers: &mut [RunningProgram; 2],
-    ids: &[String; 2],
-) -> usize {
+/// Drains the worker with the first id, and returns its position in `workers`.
+fn drain_first(setup: &RemoteSetup, workers: &mut [RunningProgram; 2], ids: &[String; 2]) -> usize {
     let drained = setup.host(&["workers", "drain", &ids[0]]);
     assert_eq!(drained.status.code(), Some(0), "{}", err(&drained));
     assert!(err(&drained).contains("ends after its running calls"), "{}", err(&drained));

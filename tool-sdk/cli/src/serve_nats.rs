@@ -107,7 +107,11 @@ pub(super) fn run(
         io.print_stderr(style::sanitize_text(&line));
         let until = shutdown.clone();
         let serving = async move { worker.serve(until).await.map_err(io::Error::other) };
-        serve::serve_and_connect(serving, &servers, &patterns, io).await
+        let ended = serve::serve_and_connect(serving, &servers, &patterns, io).await;
+        if ended.is_ok() && !shutdown.is_cancelled() {
+            io.print_stderr("a host drained the worker, which has ended");
+        }
+        ended
     };
     run_loop::block_on(serve::serve_until_interrupted(serving, &pipeline, &shutdown))
 }

@@ -143,9 +143,10 @@ async fn stats(configured: &ConfiguredWorkers, is_json: bool, io: &mut Io<'_>) -
     let to_line = |worker: &WorkerStats| {
         let WorkerStats { id, running, limit, calls, failed, busy, refused, average_ms, .. } =
             worker;
+        let calls = style::count_noun(usize::try_from(*calls).unwrap_or(usize::MAX), "call");
         vec![format!(
-            "{id}  {running} of {limit} running  {calls} calls of {average_ms} ms, {failed} failed  \
-             refused: {busy} busy, {refused} other"
+            "{id}  {running} of {limit} running  {calls} ({average_ms} ms on average, {failed} \
+             failed)  refused: {busy} busy, {refused} other"
         )]
     };
     print_answers(configured, Workers::stats, is_json, to_line, io).await
