@@ -37,7 +37,7 @@ impl Invocation<'_> {
             self.check_loop_guard(call);
             self.enter_stage("authorize");
             self.complete_call(call).await?;
-            let decision = decide(self, call, &context);
+            let decision = self.deny_unbound(&*call.prepared, decide(self, call, &context));
             let mut result = match decision.action {
                 Action::Allow | Action::Deny => ApprovalResult::without_prompt(decision),
                 Action::Ask => {
@@ -55,12 +55,8 @@ impl Invocation<'_> {
             self.metadata.halt_reason = Some(reason);
             self.stop_batch_when_halted();
         }
-        let decision = match decision.action {
-            Action::Allow if !self.is_bound_call(&*call.prepared) => {
-                decision.with_response(Action::Deny, "it is not the call that was approved")
-            }
-            _ => decision,
-        };
+        // What it touches may have changed while it was asked about.
+        let decision = self.deny_unbound(&*call.prepared, decision);
         self.record_decision(&*call.prepared, &decision, answer.as_ref())?;
         if decision.action != Action::Allow {
             return Err(denied_error(self, &*call.prepared, &call.overrides, decision));
@@ -113,10 +109,14 @@ impl Invocation<'_> {
         Ok(())
     }
 
-    /// Whether the call is the one that its caller [bound](crate::Call::bound_to) it to.
-    fn is_bound_call(&self, prepared: &dyn PreparedCall) -> bool {
-        let bound = self.call.fingerprint.as_ref();
-        bound.is_none_or(|bound| *bound == self.fingerprint(prepared).as_str())
+    /// Denies the call unless it is the one that its caller [bound](crate::Call::bound_to) it to. An
+    /// approval would not let another one run, so it is not asked for.
+    fn deny_unbound(&self, prepared: &dyn PreparedCall, decision: Decision) -> Decision {
+        let Some(bound) = self.call.fingerprint.as_ref() else { return decision };
+        if decision.action == Action::Deny || *bound == self.fingerprint(prepared).as_str() {
+            return decision;
+        }
+        decision.with_response(Action::Deny, "it is not the call that was approved")
     }
 
     /// Returns what the call would do, without running it and without an approval request.

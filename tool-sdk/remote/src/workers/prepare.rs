@@ -24,8 +24,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// In how many parts the time to prepare is divided: a worker that is silent for one is left.
 const ATTEMPTS: u32 = 4;
 
-/// What a worker says that a call would do.
-pub(super) struct PreparedElsewhere {
+/// A call, as the worker describes it that would run it.
+pub(super) struct DescribedCall {
     /// The id of the worker.
     pub(super) worker: String,
     pub(super) facts: CallFacts,
@@ -49,7 +49,7 @@ impl RemoteToolState {
         &self,
         arguments: &CheckedArguments,
         cx: &Context,
-    ) -> Result<PreparedElsewhere, ToolError> {
+    ) -> Result<DescribedCall, ToolError> {
         self.prepare_except(None, arguments, cx).await
     }
 
@@ -60,7 +60,7 @@ impl RemoteToolState {
         except: Option<&str>,
         arguments: &CheckedArguments,
         cx: &Context,
-    ) -> Result<PreparedElsewhere, ToolError> {
+    ) -> Result<DescribedCall, ToolError> {
         let workers = &self.workers;
         let limit = workers.config.prepare_timeout;
         let end = Instant::now() + limit;
@@ -129,7 +129,7 @@ impl RemoteToolState {
         patience: Duration,
         arguments: &CheckedArguments,
         cx: &Context,
-    ) -> Result<PreparedElsewhere, NotPrepared> {
+    ) -> Result<DescribedCall, NotPrepared> {
         let workers = &self.workers;
         let binding = arguments_digest(&arguments.text);
         let permit = self.permit(PermitPurpose::Prepare, worker, binding, patience, cx);
@@ -159,7 +159,7 @@ impl RemoteToolState {
             PrepareAnswer::Prepared { worker, facts } => {
                 let prefix = workers.config.namespace.prefix();
                 let facts = facts.with_permission_prefix(&prefix, &self.remote_permission);
-                Ok(PreparedElsewhere { worker, facts })
+                Ok(DescribedCall { worker, facts })
             }
             PrepareAnswer::Failed(failure) => Err(NotPrepared::Failed(failure.into())),
             PrepareAnswer::Refused(refusal) => Err(NotPrepared::Refused(refusal)),

@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, timeout_at};
 use tool_sdk_core::{Context, Output, RiskClass, Signal, ToolError};
 
-use super::prepare::PreparedElsewhere;
+use super::prepare::DescribedCall;
 use super::questions::QuestionHandler;
 use super::replies::ReplyInbox;
 use super::tool::{CheckedArguments, RemoteToolState};
@@ -43,7 +43,7 @@ impl RemoteToolState {
     pub(super) async fn run_call(
         &self,
         arguments: &CheckedArguments,
-        mut prepared: PreparedElsewhere,
+        mut prepared: DescribedCall,
         cx: &Context,
     ) -> Result<Output, ToolError> {
         let mut may_have_run = false;
@@ -92,7 +92,7 @@ impl RemoteToolState {
     async fn run_once(
         &self,
         arguments: &CheckedArguments,
-        prepared: &PreparedElsewhere,
+        prepared: &DescribedCall,
         cx: &Context,
     ) -> RunAttempt {
         let workers = &self.workers;

@@ -19,7 +19,7 @@ use tool_sdk_core::{
 
 use super::WorkersState;
 use super::known_workers::SentDefinition;
-use super::prepare::PreparedElsewhere;
+use super::prepare::DescribedCall;
 use crate::DEFINITION_PERMISSION;
 use crate::protocol::CallRequest;
 
@@ -138,7 +138,7 @@ struct PreparedRemoteCall {
     tool: Arc<RemoteToolState>,
     arguments: CheckedArguments,
     notes: Vec<ArgumentNote>,
-    prepared: Option<PreparedElsewhere>,
+    prepared: Option<DescribedCall>,
 }
 
 impl RemoteToolState {

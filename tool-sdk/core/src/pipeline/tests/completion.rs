@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::call::RawArgs;
-use crate::permission::Action;
+use crate::permission::{Action, ScriptedApprover};
 use crate::tool::{
     CompletionFuture, ExecutionPermit, InvalidArgs, OutputFuture, PreparedCall, Resource,
 };
@@ -107,6 +107,24 @@ async fn a_bound_call_runs_only_as_it_was_described() {
     let other = Call::new("late", r#"{"text": "x"}"#).bound_to(facts.fingerprint);
     let error = pipeline.call(&session, other).await.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn another_call_than_the_bound_one_is_not_asked_about() {
+    let (pipeline, _) = late_pipeline(Ok("shed"));
+    let approver = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
+    let ask = Rule::parse(Action::Ask, "late").unwrap();
+    let pipeline = pipeline.rules([ask]).shared_approver(Arc::clone(&approver) as _);
+    let session = Session::new("s");
+    let facts = pipeline.describe(&session, Call::new("late", "{}")).await.unwrap();
+    let other = Call::new("late", r#"{"text": "x"}"#).bound_to(facts.fingerprint.clone());
+    let error = pipeline.call(&session, other).await.result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().contains("it is not the call that was approved"), "{error}");
+    assert_eq!(approver.requests().len(), 0);
+    let same = Call::new("late", "{}").bound_to(facts.fingerprint);
+    assert_eq!(pipeline.call(&session, same).await.text(), "shed");
+    assert_eq!(approver.requests().len(), 1);
 }
 
 #[tokio::test]
