@@ -15,8 +15,10 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
 use tool_sdk_core::provider::Dialect;
 
+#[cfg(feature = "mcp")]
+pub(super) use self::global_options::repeat_options;
 pub(super) use self::global_options::{
-    RESERVED, last_option, option_levels, repeat_options, rule_options, with_globals,
+    RESERVED, last_option, option_levels, rule_options, with_globals,
 };
 pub(super) use self::tool_commands::{ToolVerb, tool_command, tool_options_command};
 use self::tool_commands::{call_command, check_command};
