@@ -93,7 +93,7 @@ async fn a_host_renames_a_tool() {
 
     let denied = ["deny twin".parse().expect("a rule")];
     let harness = Harness::from_registry(registry).map_pipeline(|pipeline| pipeline.rules(denied));
-    assert_eq!(harness.error("second_twin", "{}").await.kind(), ErrorKind::NotFound);
+    assert_eq!(harness.error("second_twin", "{}").await.kind(), ErrorKind::Denied);
 
     let named = |name: &'static str| move |_: &Definition| Some(name.to_owned());
     let two = Registry::builder().add(tools![look, shelf_list]);
