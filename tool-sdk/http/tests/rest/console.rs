@@ -151,7 +151,7 @@ async fn an_administrator_makes_further_links() {
     server.post("/console/sign-in", &json!({ "code": code })).send().await.expect(200);
 }
 
-// The audit log tells who approved.
+// CN5: the audit log tells who approved.
 #[tokio::test]
 async fn a_browser_approves_in_the_name_of_the_person_whose_token_made_its_link() {
     let folder = tempfile::tempdir().unwrap();
