@@ -74,7 +74,7 @@ pub(super) fn run(
             announce_console(console, &endpoint, io)?;
         }
         let http = principals::allow_hosts(http, own, endpoint.port());
-        let http = match TokenFile::from_settings(settings) {
+        let http = match TokenFile::for_server(settings) {
             Some(tokens) => http.with_token_verifier(tokens),
             None => http,
         };
@@ -147,7 +147,7 @@ fn announce(
     lines.extend(principals::describe_allowed_hosts(&settings.serve, endpoint));
     lines.extend(token.describe(endpoint)?);
     let has_approver =
-        TokenFile::from_settings(settings).is_some_and(|tokens| tokens.has_approver(None));
+        TokenFile::for_server(settings).is_some_and(|tokens| tokens.has_approver(None));
     if asks && !has_approver {
         let scope = TokenScope::Approvals;
         lines.push(format!(

@@ -51,7 +51,7 @@ pub(super) fn run(settings: &Settings, matches: &ArgMatches, io: &mut Io<'_>) ->
     let Some((command, behind)) = matches.subcommand() else {
         return Err(CommandError::usage("`create`, `list` or `revoke ID` is missing"));
     };
-    let tokens = TokenFile::from_settings(settings).ok_or_else(|| {
+    let tokens = TokenFile::in_state_folder(settings).ok_or_else(|| {
         CommandError::config("there is no state folder to store tokens in")
             .hint("`--state-dir` or HOME sets it")
     })?;

@@ -76,11 +76,18 @@ impl fmt::Debug for TokenFile {
 }
 
 impl TokenFile {
-    /// Returns the file in the state folder of the settings; `None` without such a folder. Tools
-    /// cannot write there.
-    pub(super) fn from_settings(settings: &Settings) -> Option<Self> {
-        let mut folder = PrivateFolder::new(settings.state_dir.as_ref()?.join("http"));
-        folder.add_writable_roots(&settings.roots);
+    /// Returns the file in the state folder of the settings, for a server; `None` without such a
+    /// folder. A folder that the tools of the server can write to is not trusted.
+    pub(super) fn for_server(settings: &Settings) -> Option<Self> {
+        let mut tokens = Self::in_state_folder(settings)?;
+        tokens.folder.add_writable_roots(&settings.roots);
+        Some(tokens)
+    }
+
+    /// Returns the file in the state folder of the settings, for a command that runs no tool, so
+    /// that the roots do not matter.
+    pub(super) fn in_state_folder(settings: &Settings) -> Option<Self> {
+        let folder = PrivateFolder::new(settings.state_dir.as_ref()?.join("http"));
         Some(Self { folder, cache: Mutex::default() })
     }
 

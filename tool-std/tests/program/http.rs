@@ -256,6 +256,25 @@ fn tokens_are_made_listed_and_revoked() {
     assert_eq!(server.get(made["token"].as_str().expect("a token"), "/metrics").0, 200);
 }
 
+// No tool runs, so that the current folder does not matter: a state folder below it is trusted.
+#[test]
+fn tokens_are_made_in_a_folder_around_the_state_folder() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let token = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .args(["--state-dir", "state", "token"])
+            .args(args)
+            .env("XDG_CONFIG_HOME", folder.path().join("config"))
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs")
+    };
+    let made = token(&["create", "--scope", "approvals"]);
+    assert!(made.status.success(), "{}", err(&made));
+    assert_eq!(json(&token(&["list", "--json"])).as_array().map(Vec::len), Some(1));
+}
+
 // RS1
 #[test]
 fn other_machines_need_a_chosen_token() {
