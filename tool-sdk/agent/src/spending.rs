@@ -32,8 +32,10 @@ pub struct SpendingLimits {
 }
 
 /// What a model costs, in US dollars per million tokens.
+///
+/// A stored price without `cached_input` has that of `input` for cached tokens, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "PriceFields")]
 #[expect(clippy::exhaustive_structs, reason = "hosts construct prices")]
 pub struct ModelPrice {
     /// Tokens of a request.
@@ -42,6 +44,22 @@ pub struct ModelPrice {
     pub cached_input: f64,
     /// Tokens of a message.
     pub output: f64,
+}
+
+/// The fields of a stored [`ModelPrice`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriceFields {
+    input: f64,
+    cached_input: Option<f64>,
+    output: f64,
+}
+
+impl From<PriceFields> for ModelPrice {
+    fn from(fields: PriceFields) -> Self {
+        let PriceFields { input, cached_input, output } = fields;
+        Self { input, cached_input: cached_input.unwrap_or(input), output }
+    }
 }
 
 impl ModelPrice {
@@ -81,7 +99,8 @@ struct BudgetNode {
 }
 
 /// What was spent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct SpentAmounts {
     /// Tokens of requests and messages.
@@ -92,6 +111,27 @@ pub struct SpentAmounts {
     pub unpriced_requests: u64,
     /// Calls of tools.
     pub calls: u64,
+    /// The tokens by kind.
+    pub usage: TokenUsage,
+}
+
+impl SpentAmounts {
+    /// Returns what was spent since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        let mut usage = self.usage;
+        usage.input = usage.input.saturating_sub(before.usage.input);
+        usage.cached_input = usage.cached_input.saturating_sub(before.usage.cached_input);
+        usage.output = usage.output.saturating_sub(before.usage.output);
+        Self {
+            tokens: self.tokens.saturating_sub(before.tokens),
+            // Without the noise of the difference of two sums.
+            cost: ((self.cost - before.cost).max(0.0) * 1e9).round() / 1e9,
+            unpriced_requests: self.unpriced_requests.saturating_sub(before.unpriced_requests),
+            calls: self.calls.saturating_sub(before.calls),
+            usage,
+        }
+    }
 }
 
 /// The limit that a budget has reached.
@@ -169,6 +209,7 @@ impl SpendingBudget {
             cost: cost.unwrap_or_default(),
             unpriced_requests: u64::from(cost.is_none()),
             calls: 0,
+            usage,
         });
     }
 
@@ -177,7 +218,8 @@ impl SpendingBudget {
         self.charge_all(SpentAmounts { calls, ..SpentAmounts::default() });
     }
 
-    fn charge_all(&self, more: SpentAmounts) {
+    /// Counts what was spent before, such as by an earlier run of the same conversation.
+    pub fn charge_all(&self, more: SpentAmounts) {
         let mut node = Some(self);
         while let Some(Self(budget)) = node {
             let mut spent = budget.spent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,6 +227,10 @@ impl SpendingBudget {
             spent.cost += more.cost;
             spent.unpriced_requests += more.unpriced_requests;
             spent.calls = spent.calls.saturating_add(more.calls);
+            let (usage, added) = (&mut spent.usage, more.usage);
+            usage.input = usage.input.saturating_add(added.input);
+            usage.cached_input = usage.cached_input.saturating_add(added.cached_input);
+            usage.output = usage.output.saturating_add(added.output);
             node = budget.parent.as_ref();
         }
     }
@@ -272,6 +318,17 @@ mod tests {
         let mut used = usage(1_000_000, 100_000);
         used.cached_input = 500_000;
         assert!((price.cost(used) - (1.5 + 0.15 + 1.5)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_price_without_cached_tokens_has_that_of_a_request() {
+        let read = serde_json::from_str::<ModelPrice>;
+        let price = ModelPrice { input: 3.0, cached_input: 3.0, output: 15.0 };
+        assert_eq!(read(r#"{"input": 3.0, "output": 15.0}"#).unwrap(), price);
+        let price = ModelPrice { cached_input: 0.3, ..price };
+        let text = r#"{"input": 3.0, "cached_input": 0.3, "output": 15.0}"#;
+        assert_eq!(read(text).unwrap(), price);
+        assert!(read(r#"{"input": 3.0, "output": 15.0, "cached": 1}"#).is_err());
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,6 +13,8 @@ use tool_sdk_core::provider::{
 };
 use tool_sdk_core::{Attachment, ConversationMessage, ErrorKind, ToolError};
 
+use crate::spending::SpentAmounts;
+
 /// A conversation, which can be stored as JSON and continued later.
 ///
 /// Compaction replaces the beginning by a summary in what the model reads; the entries stay.
@@ -41,6 +43,14 @@ pub struct Transcript {
     /// The ids of calls whose results the model no longer reads.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) pruned: BTreeSet<String>,
+    /// What the conversation cost so far, as far as the host keeps it there: with what the agents
+    /// below spent.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub spent: SpentAmounts,
+}
+
+fn is_nothing(spent: &SpentAmounts) -> bool {
+    *spent == SpentAmounts::default()
 }
 
 /// One entry of a [`Transcript`].

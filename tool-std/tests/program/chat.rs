@@ -238,6 +238,13 @@ fn a_change_needs_an_approval() {
     let result = &lines[6];
     assert_eq!((&result["subtype"], &result["num_turns"]), (&json!("success"), &json!(3)));
     assert_eq!(result["usage"]["input_tokens"], 300);
+    let denied = &result["permission_denials"];
+    assert_eq!(denied.as_array().map(Vec::len), Some(1), "{denied}");
+    assert_eq!(
+        (&denied[0]["tool_name"], &denied[0]["tool_use_id"]),
+        (&json!("edit_file"), &json!("c1"))
+    );
+    assert_eq!(denied[0]["tool_input"]["path"], "notes.txt");
     // The price of the model is unknown.
     assert_eq!(result.get("total_cost_usd"), Some(&Value::Null));
 }
@@ -254,6 +261,72 @@ fn a_limit_has_an_exit_code_of_its_own() {
         (&json!("error_max_turns"), &json!(true))
     );
     assert_eq!(result["error"], "the limit of 2 turns is reached");
+}
+
+// Each request costs one dollar.
+const PRICED: &str =
+    "[chat]\nmodel = \"openai-chat/test-1\"\nprice = { input = 10000.0, output = 0.0 }\n";
+
+impl ChatFolder {
+    /// Runs the program with this configuration.
+    fn chat_with_config(&self, config: &str, args: &[&str]) -> Output {
+        let file = self.folder.path().join("config.toml");
+        std::fs::write(&file, config).expect("a file");
+        let file = file.to_str().expect("a plain path");
+        self.chat(&["--config", file], &[args, &["--output", "json"]].concat())
+    }
+}
+
+#[test]
+fn a_limit_on_cost_counts_the_whole_conversation() {
+    let chat = ChatFolder::new();
+    let first = chat.chat_with_config(PRICED, &["--max-cost", "1", "--print", "Hi"]);
+    assert_eq!((first.status.code(), &json(&first)["total_cost_usd"]), (Some(0), &json!(1.0)));
+    let again = ["--resume", "--max-cost", "1", "--print", "Again"];
+    let again = chat.chat_with_config(PRICED, &again);
+    assert_eq!(again.status.code(), Some(4), "{again:?}");
+    let result = json(&again);
+    assert_eq!(result["subtype"], "error_max_budget", "{result}");
+    let more = chat.chat_with_config(PRICED, &["--resume", "--max-cost", "2", "--print", "Again"]);
+    let result = json(&more);
+    assert_eq!((more.status.code(), &result["total_cost_usd"]), (Some(0), &json!(1.0)), "{result}");
+}
+
+#[test]
+fn a_limit_on_cost_that_cannot_hold_is_an_error() {
+    let chat = ChatFolder::new();
+    let output = chat.chat_with_config("", &["--max-cost", "1", "--print", "Hi"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let expected = "the price of the model `openai-chat/test-1` is unknown";
+    assert!(err(&output).contains(expected), "{}", err(&output));
+    assert!(chat.model.0.requests().is_empty());
+    // In the configuration it may be meant for another model.
+    let output = chat.chat_with_config("[chat]\nmax_cost = 1.0\n", &["--print", "Hi"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+
+    let output = chat.chat_with_config("[chat]\nprice = { input = 3.0 }\n", &["--print", "Hi"]);
+    assert!(err(&output).contains("`price`: missing field `output`"), "{}", err(&output));
+}
+
+#[test]
+fn usage_counts_the_agents_below() {
+    let chat = ChatFolder::new();
+    let agents = chat.folder.path().join("work/.agents");
+    std::fs::create_dir(&agents).expect("a folder in it");
+    let fixer = "---\ndescription: Fixes\ntools: [read, edit]\n---\nFix it.\n";
+    std::fs::write(agents.join("fixer.md"), fixer).expect("a file in it");
+    let trusting = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+        .args(["trust", "--yes", "--state-dir"])
+        .arg(chat.folder.path().join("state"))
+        .current_dir(chat.folder.path().join("work"))
+        .output()
+        .expect("the program runs");
+    assert!(trusting.status.success(), "{trusting:?}");
+    let output = chat.chat_with_config(PRICED, &["--print", "Please hand it over"]);
+    let (result, requests) = (json(&output), chat.model.0.requests().len());
+    assert!(requests > 2, "{result}");
+    assert_eq!(result["usage"]["input_tokens"], 100 * requests, "{result}");
+    assert_eq!(result["usage"]["output_tokens"], 10 * requests, "{result}");
 }
 
 // Each line of a pipe is a prompt; the conversation is kept and can be continued.

@@ -12,7 +12,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use clap::ArgMatches;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use tool_sdk_agent::{AgentDefinition, ModelPrice, ReasoningEffort};
 
 use super::{CONTEXT_TOKENS, MAX_COST, MAX_TURNS, MODEL_URL, REASONING};
@@ -34,6 +35,7 @@ pub(crate) struct ChatConfig {
     pub(super) max_cost: Option<f64>,
     pub(super) context_tokens: Option<u64>,
     pub(super) reasoning: Option<String>,
+    #[serde(deserialize_with = "read_price")]
     pub(super) price: Option<ModelPrice>,
     /// The model to which URL, key command and price belong, once the settings are resolved.
     #[serde(skip)]
@@ -41,6 +43,17 @@ pub(crate) struct ChatConfig {
     /// Whether an option or a variable names the URL.
     #[serde(skip)]
     pub(super) is_url_given: bool,
+    /// Whether an option or a variable limits the cost.
+    #[serde(skip)]
+    pub(super) is_max_cost_given: bool,
+}
+
+/// Reads the table `price`. An error names it, because the error of a table within a table does not.
+fn read_price<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<ModelPrice>, D::Error> {
+    let price = ModelPrice::deserialize(from);
+    price.map(Some).map_err(|error| D::Error::custom(format_args!("`price`: {error}")))
 }
 
 /// Parses the table `[chat]`.
@@ -64,7 +77,10 @@ impl ChatConfig {
         config.is_url_given = config.model_url.is_some();
         config.model_url = config.model_url.or_else(|| self.model_url.clone());
         replace(&mut config.max_turns, matches, MAX_TURNS, "TOOL_SDK_CHAT_MAX_TURNS", io)?;
-        replace(&mut config.max_cost, matches, MAX_COST, "TOOL_SDK_CHAT_MAX_COST", io)?;
+        let mut max_cost = None;
+        replace(&mut max_cost, matches, MAX_COST, "TOOL_SDK_CHAT_MAX_COST", io)?;
+        config.is_max_cost_given = max_cost.is_some();
+        config.max_cost = max_cost.or(self.max_cost);
         let tokens = "TOOL_SDK_CHAT_CONTEXT_TOKENS";
         replace(&mut config.context_tokens, matches, CONTEXT_TOKENS, tokens, io)?;
         replace(&mut config.reasoning, matches, REASONING, "TOOL_SDK_CHAT_REASONING", io)?;
@@ -95,6 +111,22 @@ impl ChatConfig {
             return Self { price, ..self.clone() };
         }
         Self { price, model_url: None, api_key_command: Vec::new(), ..self.clone() }
+    }
+
+    /// Fails if an option or a variable limits the cost and the price of `model` is unknown: the limit
+    /// would not hold.
+    pub(super) fn check_cost_limit(&self, model: &str) -> Result<()> {
+        if !self.is_max_cost_given || self.price.is_some() {
+            return Ok(());
+        }
+        let model = model.escape_debug();
+        Err(CommandError::usage(format_args!(
+            "the cost is limited, but the price of the model `{model}` is unknown"
+        ))
+        .hint(format_args!(
+            "write `model = \"{model}\"` and `price = {{ input = …, output = … }}`, in US dollars per \
+             million tokens, in the table [chat] of the configuration"
+        )))
     }
 
     /// Returns how much the model thinks.

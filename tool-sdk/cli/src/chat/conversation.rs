@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool_sdk_agent::{
     AgentEvent, AgentLoop, AgentOutcome, CompactionPolicy, PromptSections, SpendingBudget,
-    SpendingLimits, SteeringQueue, SubagentService, Transcript,
+    SpendingLimits, SpentAmounts, SteeringQueue, SubagentService, Transcript,
 };
 #[cfg(feature = "acp")]
 use tool_sdk_core::InquiryHandler;
@@ -38,7 +38,12 @@ pub(crate) struct Conversation {
     pub(crate) session: Session,
     pub(crate) transcript: Transcript,
     pub(super) model: ModelChoice,
+    /// What the conversation may spend, with what it and those before it in this program spent.
     pub(super) budget: SpendingBudget,
+    /// What the conversation had spent when this program continued it.
+    spent_before: SpentAmounts,
+    /// What of the budget other conversations spent.
+    spent_elsewhere: SpentAmounts,
     pub(super) steering: SteeringQueue,
     prompt_sections: PromptSections,
     tasks: ConversationTasks,
@@ -122,6 +127,7 @@ impl Conversation {
             system.push_str(&prompt_text::agent_section(&agent.prompt));
         }
         config.price = config.for_provider_of(&named).price;
+        config.check_cost_limit(&named)?;
         limits.max_cost = smaller_limit(config.max_cost, limits.max_cost);
         if matches!(place, ChatPlace::Editor) {
             // An editor shows why a session cannot be opened better than why a prompt failed.
@@ -143,6 +149,8 @@ impl Conversation {
         environment.warn_missing_services(io);
         let (budget, shared_model) =
             (SpendingBudget::new(limits), SharedModelChoice::new(model.clone()));
+        let spent_before = transcript.spent;
+        budget.charge_all(spent_before);
         let subagents = add_subagents(
             &environment.pipeline,
             &app.subagent_tools,
@@ -167,6 +175,8 @@ impl Conversation {
             transcript,
             model,
             budget,
+            spent_before,
+            spent_elsewhere: SpentAmounts::default(),
             shared_model,
             steering,
             prompt_sections,
@@ -201,8 +211,11 @@ impl Conversation {
 
     /// Uses another model from the next prompt on.
     pub(super) fn choose_model(&mut self, model: &str) -> Result<()> {
-        self.model = ModelChoice::resolve(model, &self.config)?;
-        self.config.price = self.config.for_provider_of(model).price;
+        let chosen = ModelChoice::resolve(model, &self.config)?;
+        let config =
+            ChatConfig { price: self.config.for_provider_of(model).price, ..self.config.clone() };
+        config.check_cost_limit(model)?;
+        (self.model, self.config) = (chosen, config);
         self.shared_model.replace(self.model.clone());
         Ok(())
     }
@@ -224,6 +237,8 @@ impl Conversation {
         };
         transcript.recover();
         self.end_subagents();
+        self.spent_elsewhere = self.budget.spent();
+        self.budget.charge_all(transcript.spent);
         (self.id, self.transcript) = (id, transcript);
         Ok(())
     }
@@ -231,6 +246,7 @@ impl Conversation {
     /// Begins a new conversation.
     pub(super) fn clear(&mut self) {
         self.end_subagents();
+        self.spent_elsewhere = self.budget.spent();
         (self.id, self.transcript) = (new_id(), Transcript::default());
     }
 
@@ -239,6 +255,12 @@ impl Conversation {
         if let Some(subagents) = self.session.extension::<Option<SubagentService>>() {
             subagents.forget_all();
         }
+    }
+
+    /// Returns what was spent since this program continued or began the conversation, with what the
+    /// agents below spent.
+    pub(super) fn spent_here(&self) -> SpentAmounts {
+        self.budget.spent().since(self.spent_before)
     }
 
     /// Returns the file of the prompts that were entered.
@@ -309,6 +331,7 @@ impl Conversation {
     pub(crate) async fn save(&mut self) -> std::result::Result<(), String> {
         let redactor = self.session.service::<SecretStore>().map(|it| it.redactor().clone());
         let redactor = redactor.unwrap_or_default();
+        self.transcript.spent = self.budget.spent().since(self.spent_elsewhere);
         let saved = self.stored.save(&self.id, &self.transcript, &self.work_dir, &redactor);
         saved.await.map_err(|problem| format!("the conversation is not saved: {problem}"))
     }

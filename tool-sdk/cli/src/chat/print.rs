@@ -3,14 +3,15 @@
 //! The JSON has the field names of Claude Code's `--output-format json` and `stream-json`, so that
 //! scripts carry over.
 
+use std::collections::HashMap;
 use std::io::Read as _;
 use std::pin::pin;
 
 use clap::ArgMatches;
 use serde_json::{Value, json};
-use tool_sdk_agent::{AgentOutcome, AgentStop};
-use tool_sdk_core::ToolError;
+use tool_sdk_agent::{AgentOutcome, AgentStop, TranscriptEntry};
 use tool_sdk_core::provider::{CallAnswer, ModelMessage};
+use tool_sdk_core::{Call, ErrorKind, ToolError};
 
 use super::OUTPUT;
 use super::conversation::{ChatEvent, Conversation};
@@ -46,6 +47,7 @@ pub(super) async fn run(
     if prompt.trim().is_empty() {
         return Err(CommandError::usage("the prompt is empty"));
     }
+    let first_entry = conversation.transcript.entries.len();
     conversation.push_user(prompt, Vec::new());
     if format == PrintFormat::JsonLines {
         writeln!(io.stdout, "{}", init_line(conversation, io))?;
@@ -67,7 +69,9 @@ pub(super) async fn run(
             }
         }
         PrintFormat::Json | PrintFormat::JsonLines => {
-            writeln!(io.stdout, "{}", result_line(conversation, &outcome))?;
+            let entries = conversation.transcript.entries.get(first_entry..).unwrap_or_default();
+            let denials = permission_denials(entries);
+            writeln!(io.stdout, "{}", result_line(conversation, &outcome, denials))?;
         }
     }
     Ok(code)
@@ -145,16 +149,52 @@ fn init_line(conversation: &Conversation, io: &Io<'_>) -> Value {
 fn assistant_line(message: &ModelMessage, id: &str) -> Value {
     let text = message.text();
     let said = (!text.is_empty()).then(|| json!({ "type": "text", "text": text }));
-    let call = |call: tool_sdk_core::Call<'_>| {
-        let text = call.arguments.text();
-        // What is no JSON stays text, so that it can be seen.
-        let input = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+    let call = |call: Call<'_>| {
+        let input = call_input(&call);
         json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
     };
     let content: Vec<Value> =
         said.into_iter().chain(message.calls().into_iter().map(call)).collect();
     let message = json!({ "role": "assistant", "content": content });
     json!({ "type": "assistant", "message": message, "session_id": id })
+}
+
+/// Returns the arguments of a call. What is no JSON stays text, so that it can be seen.
+fn call_input(call: &Call<'_>) -> Value {
+    let text = call.arguments.text();
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+/// Returns the calls that were denied.
+fn permission_denials(entries: &[TranscriptEntry]) -> Vec<Value> {
+    let mut inputs = HashMap::new();
+    let mut denials = Vec::new();
+    for entry in entries {
+        match entry {
+            TranscriptEntry::Model { message } => {
+                let calls = message.calls();
+                let input =
+                    |call: &Call<'_>| Some((call.id.as_ref()?.to_string(), call_input(call)));
+                inputs.extend(calls.iter().filter_map(input));
+            }
+            TranscriptEntry::Answers { answers } => {
+                for answer in answers.iter().filter(|answer| is_denial(answer)) {
+                    denials.push(json!({
+                        "tool_name": answer.name,
+                        "tool_use_id": answer.id,
+                        "tool_input": inputs.get(&answer.id),
+                    }));
+                }
+            }
+            _ => {}
+        }
+    }
+    denials
+}
+
+fn is_denial(answer: &CallAnswer) -> bool {
+    let error = || serde_json::from_str::<Value>(&answer.text).unwrap_or_default();
+    answer.is_error && error()["category"] == ErrorKind::Denied.as_str()
 }
 
 fn user_line(answers: &[CallAnswer], id: &str) -> Value {
@@ -170,10 +210,14 @@ fn user_line(answers: &[CallAnswer], id: &str) -> Value {
     json!({ "type": "user", "message": { "role": "user", "content": content }, "session_id": id })
 }
 
-fn result_line(conversation: &Conversation, outcome: &AgentOutcome) -> Value {
+fn result_line(
+    conversation: &Conversation,
+    outcome: &AgentOutcome,
+    permission_denials: Vec<Value>,
+) -> Value {
     let elapsed = conversation.started.elapsed().as_millis();
     // With what the agents below cost. A sum of costs must not count an unknown one as 0.
-    let spent = conversation.budget.spent();
+    let spent = conversation.spent_here();
     let cost = (spent.unpriced_requests == 0).then_some(spent.cost);
     let mut line = json!({
         "type": "result",
@@ -185,10 +229,11 @@ fn result_line(conversation: &Conversation, outcome: &AgentOutcome) -> Value {
         "duration_ms": u64::try_from(elapsed).unwrap_or(u64::MAX),
         "total_cost_usd": cost,
         "usage": {
-            "input_tokens": outcome.usage.input.saturating_sub(outcome.usage.cached_input),
-            "cache_read_input_tokens": outcome.usage.cached_input,
-            "output_tokens": outcome.usage.output,
+            "input_tokens": spent.usage.input.saturating_sub(spent.usage.cached_input),
+            "cache_read_input_tokens": spent.usage.cached_input,
+            "output_tokens": spent.usage.output,
         },
+        "permission_denials": permission_denials,
     });
     if outcome.stop != AgentStop::Finished {
         line["error"] = outcome.stop.to_string().into();
