@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tool_sdk::{
     ExternalHooks, Hook, HookContext, HookDecision, HookPriority, Plugin, PluginRegistrar,
-    ProgramFolders, ToolError,
+    ProgramFolders, Rule, ToolError,
 };
 
 use super::command_tool::{build_tool, expand_root, plugin_env};
@@ -166,6 +166,12 @@ impl PackagePlugin {
         }
     }
 
+    /// Adds rules, which hold for calls that passed the hooks before this plugin was loaded.
+    pub(super) fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.manifest.rules.extend(rules);
+        self
+    }
+
     fn inner_folder(&self, folder: &str) -> PathBuf {
         self.root.join(folder)
     }
@@ -205,6 +211,7 @@ impl Plugin for PackagePlugin {
 
     fn register(&self, registrar: &mut PluginRegistrar) -> Result<(), ToolError> {
         registrar.set_place(self.place.display().to_string());
+        registrar.add_rules(self.manifest.rules.iter().cloned())?;
         if let Some(why) = &self.refusal {
             let hook = LostPluginHook { why: why.clone() };
             registrar.add_hook("*", HookPriority::SECURITY, Arc::new(hook));
@@ -214,7 +221,6 @@ impl Plugin for PackagePlugin {
         for tool in &self.manifest.tools {
             registrar.add_tools(build_tool(tool, self.root.clone(), &self.hash, &processes)?);
         }
-        registrar.add_rules(self.manifest.rules.iter().cloned())?;
         if let Some(hooks) = self.build_hooks(registrar) {
             registrar.add_hook("*", HookPriority::DEFAULT, Arc::new(hooks));
         }

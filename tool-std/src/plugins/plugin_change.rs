@@ -93,6 +93,10 @@ impl PluginChange {
         let name = &self.plan.loaded_name;
         let why = format!("the plugin `{name}` is being changed; try again when that is done");
         let refusing = PackagePlugin::refuse_calls(&self.change_name(), &self.plan.folder, why);
+        // A call that the hooks saw already meets the rules later, which then must not be gone.
+        let loaded = plugins.loaded();
+        let scopes = loaded.iter().filter(|scope| scope.id() == self.plan.loaded_name);
+        let refusing = refusing.with_rules(scopes.flat_map(|scope| scope.rules()).cloned());
         match plugins.load(&refusing) {
             // It is loaded already when an earlier change panicked.
             Ok(_) | Err(PluginError::LoadedAlready { .. }) => Ok(()),

@@ -129,8 +129,13 @@ impl PluginFolders {
 
     /// A program that loads the enabled plugins.
     fn program(&self) -> PluginProgram {
+        self.program_with(|pipeline| pipeline)
+    }
+
+    /// A program whose pipeline the host changes before plugins are loaded.
+    fn program_with(&self, setup: impl FnOnce(Pipeline) -> Pipeline) -> PluginProgram {
         let registry = Registry::builder().add(tools![plugin_manager, crate::fs::read_file]);
-        let pipeline = Pipeline::new(registry.build().unwrap()).mode(Mode::Bypass);
+        let pipeline = setup(Pipeline::new(registry.build().unwrap()).mode(Mode::Bypass));
         let pipeline = pipeline.rules(["allow plugin".parse().unwrap()]);
         let found = EnabledPlugins::find(&self.program_folders(), std::slice::from_ref(&self.root));
         let mut problems = found.problems;

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tool_sdk::ErrorKind;
+use tokio::sync::Notify;
+use tool_sdk::{ErrorKind, Hook, HookContext, HookDecision, HookPriority, ToolError};
 
 use super::{MANIFEST, folders, write, write_plugin};
 use crate::plugins::PackagePlugin;
@@ -174,6 +176,57 @@ async fn no_call_runs_while_a_plugin_changes() {
     }
     program.manage("disable", "words").await;
     program.ok("read_file", json!({ "path": "free.txt" })).await;
+}
+
+/// Holds the first call of `read_file` between the hooks and the rules.
+#[derive(Clone, Default)]
+struct HeldCall {
+    was_held: Arc<AtomicBool>,
+    is_held: Arc<Notify>,
+    goes_on: Arc<Notify>,
+}
+
+impl Hook for HeldCall {
+    async fn before(&self, _: &HookContext<'_>) -> Result<HookDecision, ToolError> {
+        if !self.was_held.swap(true, Ordering::Relaxed) {
+            self.is_held.notify_one();
+            self.goes_on.notified().await;
+        }
+        Ok(HookDecision::none())
+    }
+}
+
+// A call that passed the hooks before a change meets the plugin's rules while the plugin is not loaded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_passed_the_hooks_meets_the_rules_of_a_changing_plugin() {
+    let folders = folders();
+    write(&folders.root.join("free.txt"), "x");
+    let manifest = MANIFEST.replace("deny forbidden_*", "deny read_file(*)");
+    write(&folders.root.join("new/plugin.toml"), &manifest);
+    let held = HeldCall::default();
+    let program = folders
+        .program_with(|pipeline| pipeline.hook("read_file", HookPriority::LOGGING, held.clone()));
+    let program = Arc::new(program);
+    program.install_and_enable().await;
+    // The process of the plugin does not end by itself, so the plugin is gone for a while.
+    program.ok("words_echo", json!({ "linger": true })).await;
+    let calling = {
+        let program = Arc::clone(&program);
+        tokio::spawn(async move { program.error("read_file", json!({ "path": "free.txt" })).await })
+    };
+    held.is_held.notified().await;
+    let reload = {
+        let program = Arc::clone(&program);
+        tokio::spawn(async move { program.manage("reload", "words").await })
+    };
+    let is_loaded = || program.pipeline.plugins().loaded().iter().any(|it| it.id() == "words");
+    while is_loaded() {
+        tokio::task::yield_now().await;
+    }
+    held.goes_on.notify_one();
+    let error = calling.await.unwrap();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    reload.await.unwrap();
 }
 
 // Where it cannot be read at the end of a change whether the plugin is enabled, calls stay held back.
