@@ -148,7 +148,7 @@ fn compare(program: &std::ffi::OsStr) -> Result<()> {
         let config =
             WorkersConfig::new("bench".parse()?, PermitSigner::from_key(KEY)?).trust_definitions();
         let remote = Workers::connect(&nats(&port)?, config).await?;
-        remote.attach_to(&pipeline);
+        remote.attach_to(&pipeline)?;
         wait_for(&remote, 1).await?;
         measure_latency(&port, &pipeline).await?;
         println!("\ncalls in a second; {IN_FLIGHT} in flight, {MAX_CALLS} at a time in a worker");
