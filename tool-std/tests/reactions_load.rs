@@ -246,7 +246,8 @@ async fn break_chains_of_rules() {
     assert_eq!((again.actions, again.suppressed, again.failed_actions), (200 * count, 0, 0));
     assert_eq!((seldom.events, seldom.matches), (100 * count, 100 * count));
     assert_eq!(seldom.actions + seldom.suppressed, 100 * count);
-    assert!(seldom.actions <= 60 * (1 + report.handled_in.as_secs() / 60), "{seldom:?}");
+    // A minute of the rule may begin before the first event, and end while they come.
+    assert!(seldom.actions <= 60 * (2 + report.handled_in.as_secs() / 60), "{seldom:?}");
     // What was emitted has led to an event of the chain, or was counted.
     let emitted = again.actions + seldom.actions + count;
     assert_eq!(counters.broken_chains(), emitted - 100 * count);
