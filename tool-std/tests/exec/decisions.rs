@@ -246,7 +246,7 @@ async fn commands_in_variables_are_found() {
 async fn reader(host: &Host, program: &str, args: &[&str]) -> u32 {
     let spawn = BackgroundCommand::new(program, args.iter().copied()).terminal(true);
     let process = host.session.extension::<BackgroundProcesses>().spawn(&spawn).unwrap();
-    for _ in 0..100 {
+    for _ in 0..1200 {
         let name =
             process.foreground_file().and_then(|file| file.file_name().map(|it| it.to_owned()));
         // It may not wait at its prompt yet.
@@ -302,7 +302,7 @@ async fn typed_text_is_checked_by_its_reader() {
     assert_eq!(typed(&host, bash, "git push\n").await, Allow);
     let process = host.session.extension::<BackgroundProcesses>().get(bash).unwrap();
     process.type_text("cat\n").await.unwrap();
-    for _ in 0..100 {
+    for _ in 0..1200 {
         if process.foreground_file().is_some_and(|file| file.ends_with("cat")) {
             break;
         }
@@ -615,7 +615,7 @@ async fn reader_is_known_only_if_alone_on_terminal() {
     // It answers, so it runs.
     process.type_text("x\n").await.unwrap();
     let mut seen = String::new();
-    for _ in 0..100 {
+    for _ in 0..1200 {
         seen += &process.read_output(Duration::from_millis(50), |_| {}).await.output.to_text();
         if seen.matches('x').count() == 2 {
             break;

@@ -54,11 +54,20 @@ async fn patch_commands_are_rejected() {
 async fn the_time_limit_ends_the_command() {
     let host = Host::open();
     let command = "echo begun; sleep 300 & sleep 300";
-    let arguments = json!({ "command": command, "timeout_ms": 3000 });
-    let report = host.call("shell_command", arguments).await;
-    assert!(report.starts_with("command timed out after 3000 milliseconds\nExit code: 124\n"));
-    assert_eq!(output(&report), "begun\n");
-    assert!(host.session.extension::<BackgroundProcesses>().list().is_empty());
+    let mut limit = 1000;
+    loop {
+        let arguments = json!({ "command": command, "timeout_ms": limit });
+        let report = host.call("shell_command", arguments).await;
+        let head = format!("command timed out after {limit} milliseconds\nExit code: 124\n");
+        assert!(report.starts_with(&head), "{report}");
+        assert!(host.session.extension::<BackgroundProcesses>().list().is_empty());
+        if output(&report) == "begun\n" {
+            break;
+        }
+        // The shell had not come so far when its time was up.
+        limit *= 2;
+        assert!(limit < 60_000, "{report}");
+    }
 }
 
 // fault 5: a call that is dropped leaves nothing in the list.
@@ -68,7 +77,7 @@ async fn a_dropped_call_ends_its_command() {
     let call = Call::new("shell", r#"{"command": ["sleep", "300"]}"#);
     let running = host.pipeline.call(&host.session, call);
     assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
-    for _ in 0..100 {
+    for _ in 0..1200 {
         if host.session.extension::<BackgroundProcesses>().list().is_empty() {
             return;
         }

@@ -63,7 +63,7 @@ async fn a_cancelled_call_leaves_no_command() {
             tokio::task::yield_now().await;
         }
     };
-    let patience = Duration::from_secs(10);
+    let patience = Duration::from_secs(60);
     tokio::time::timeout(patience, gone).await.expect("the command is ended");
 }
 
@@ -104,10 +104,12 @@ async fn a_long_command_goes_on() {
 #[tokio::test]
 async fn typing_after_the_end_gives_the_rest() {
     let host = Host::open();
-    let cmd = json!({ "cmd": "sleep 3; echo last", "tty": true, "yield_time_ms": 250 });
+    let cmd = "until [ -e go ]; do sleep 0.05; done; echo last";
+    let cmd = json!({ "cmd": cmd, "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
+    std::fs::write(host.folder.path().join("go"), "").unwrap();
     let process = host.session.extension::<BackgroundProcesses>().get(session).unwrap();
-    tokio::time::timeout(Duration::from_secs(30), process.wait_for_exit(|_| {})).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), process.wait_for_exit(|_| {})).await.unwrap();
     let rest = host.call("write_stdin", json!({ "session_id": session, "chars": "\u{3}" })).await;
     assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("0", "last\n"));
     host.error("write_stdin", json!({ "session_id": session })).await;
@@ -246,7 +248,7 @@ async fn let_go(mut held: std::fs::File) {
     use std::io::Read as _;
 
     let ended = tokio::task::spawn_blocking(move || held.read_to_end(&mut Vec::new()));
-    let ended = tokio::time::timeout(Duration::from_secs(30), ended).await;
+    let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
     ended.expect("nobody holds the pipe").unwrap().unwrap();
 }
 
@@ -334,10 +336,10 @@ async fn joins_input_split_between_calls() {
         let host = Host::open();
         let cmd = "printf 'FIRST'; until [ -e go ]; do sleep 0.05; done; printf 'SECOND'";
         let cmd = cmd.replace("FIRST", first).replace("SECOND", second);
-        let cmd = json!({ "cmd": cmd, "yield_time_ms": 1_000 });
+        let cmd = json!({ "cmd": cmd, "yield_time_ms": 30_000, "wait_for": "a" });
         let report = host.call("exec_command", cmd).await;
         std::fs::write(host.folder.path().join("go"), "").unwrap();
-        let rest = json!({ "session_id": session_of(&report) });
+        let rest = json!({ "session_id": session_of(&report), "yield_time_ms": 30_000 });
         let rest = host.call("write_stdin", rest).await;
         assert_eq!([output(&report), output(&rest)], expected, "{first} {second}");
     }

@@ -43,7 +43,7 @@ async fn preview_says_that_no_shell_reads_the_text() {
         let process = host.session.extension::<BackgroundProcesses>().spawn(&process).unwrap();
         let typed = json!({ "session_id": process.id(), "chars": "x\n" });
         let mut reason = String::new();
-        for _ in 0..100 {
+        for _ in 0..1200 {
             reason = check(&host, "write_stdin", &typed).await.decision.reason.into_owned();
             if reason.contains(expected) {
                 break;

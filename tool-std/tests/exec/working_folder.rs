@@ -105,17 +105,16 @@ async fn commands_stay_in_the_workspace_while_their_folder_is_swapped() {
         }
     });
     let (started, mut printed) = (Instant::now(), 0);
-    'calls: for _ in 0..200 {
-        for (tool, arguments) in calls() {
-            let outcome = host.outcome(tool, &arguments).await;
-            assert!(!outcome.text().contains(name), "{tool} ran outside: {}", outcome.text());
-            printed += usize::from(outcome.result.is_ok());
-            if started.elapsed() > Duration::from_secs(2) {
-                break 'calls;
-            }
+    // Whether a command finds its folder is up to the scheduler.
+    for (tool, arguments) in calls().into_iter().cycle() {
+        let outcome = host.outcome(tool, &arguments).await;
+        assert!(!outcome.text().contains(name), "{tool} ran outside: {}", outcome.text());
+        printed += usize::from(outcome.result.is_ok());
+        if printed > 0 && started.elapsed() > Duration::from_secs(2) {
+            break;
         }
+        assert!(started.elapsed() < Duration::from_secs(60), "no command ran");
     }
     is_over.store(true, Ordering::Relaxed);
     swapping.join().unwrap();
-    assert!(printed > 0, "no command ran");
 }

@@ -16,7 +16,7 @@ use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session};
 use super::{Machine, PROGRAM, confined};
 
 /// A time limit that means failure.
-const HANGS: Duration = Duration::from_secs(30);
+const HANGS: Duration = Duration::from_secs(60);
 
 /// The time that a sandboxed program has for its clean-up.
 const GRACE: Duration = Duration::from_millis(200);

@@ -12,7 +12,7 @@ use tool_sdk::process::{self, Command};
 
 use super::{Machine, PROGRAM};
 
-// The helper enters the folder again below its own mounts, and no link in its place, in up to 2 s.
+// The helper enters the folder again below its own mounts, and no link in its place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn confined_commands_stay_in_their_folder_while_it_is_swapped() {
     if !Machine::new().is_whole() {
@@ -39,7 +39,9 @@ async fn confined_commands_stay_in_their_folder_while_it_is_swapped() {
         }
     });
     let (started, mut inside) = (Instant::now(), 0);
-    while started.elapsed() < Duration::from_secs(2) && inside < 20 {
+    // Whether a command finds its folder is up to the scheduler.
+    while inside == 0 || started.elapsed() < Duration::from_secs(2) && inside < 20 {
+        assert!(started.elapsed() < Duration::from_secs(60), "no command ran");
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(handle) = openat(CWD, &folder, flags, Mode::empty()) else { continue };
         let command = Command::new("cat", ["where"])
@@ -52,5 +54,4 @@ async fn confined_commands_stay_in_their_folder_while_it_is_swapped() {
     }
     is_over.store(true, Ordering::Relaxed);
     swapping.join().expect("it ends");
-    assert!(inside > 0, "no command ran");
 }
