@@ -191,7 +191,7 @@ fn background_commands_outlive_their_request() {
     let started = message(&started);
     let (_, id) = text(&started).split_once("session ID ").expect("it runs on");
     let id: u32 = id.lines().next().and_then(|id| id.trim().parse().ok()).expect("a number");
-    let typed = json!({ "session_id": id, "chars": "word\n", "yield_time_ms": 5000 });
+    let typed = json!({ "session_id": id, "chars": "word\n", "yield_time_ms": 30_000 });
     let typed = server.ask(TOKEN, call(2, "write_stdin", typed));
     assert!(text(&message(&typed)).contains("got word"), "{typed}");
 }

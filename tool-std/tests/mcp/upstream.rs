@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::peer::{Peer, program};
 
 /// The time limit of every wait.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Starts a server over HTTP with one tool that never returns; returns its address and the received
 /// requests.

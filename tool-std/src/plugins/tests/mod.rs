@@ -69,6 +69,7 @@ for line in sys.stdin:
         print("the cause", file=sys.stderr)
         sys.exit(1)
     if arguments.get("wait"):
+        open("waiting", "w").close()
         time.sleep(600)
     if arguments.get("linger"):
         lingers = True
@@ -418,10 +419,16 @@ async fn a_process_answers_line_by_line() {
     }
     // A call that ends early ends the process.
     let before = pid(program.ok("words_echo", json!({})).await);
-    let call = Call::new("words_echo", r#"{"wait": true}"#);
-    let call = call.timeout(std::time::Duration::from_millis(300));
-    let error = program.pipeline.call(&program.session, call).await.result.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let cancel = tool_sdk::CancellationToken::new();
+    let call = Call::new("words_echo", r#"{"wait": true}"#).cancelled_by(cancel.clone());
+    let (outcome, ()) = tokio::join!(program.pipeline.call(&program.session, call), async {
+        while !folders.root.join("waiting").exists() {
+            // Nothing tells when the process has read the call.
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        cancel.cancel();
+    });
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
     assert_ne!(pid(program.ok("words_echo", json!({})).await), before);
     program.manage("disable", "words").await;
     assert_eq!(count_processes(&folders.root), 0);
