@@ -53,7 +53,7 @@ use super::{Io, style};
 /// How long the shutdown of server processes may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the last messages to servers may take: cancelled calls and ended sessions.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The timeout for servers that are only connected to compare their tools with another's.
 const OTHER_SERVERS_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often the end of these messages is checked.

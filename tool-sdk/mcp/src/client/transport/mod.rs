@@ -71,7 +71,7 @@ const MAX_MESSAGE_BYTES: usize = 4 << 20;
 const MAX_INPUT_ROUNDS: usize = 10;
 
 /// How long cancellations may take to be sent before a connection is closed.
-const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_millis(500);
+const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connects to a server over two streams, one message a line, and enables `questions` for it.
 ///
