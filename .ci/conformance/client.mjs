@@ -80,7 +80,9 @@ const REFUSED = new Set([
 const [program, suite, out] = process.argv.slice(2);
 
 function run(...args) {
-  const running = spawn(process.execPath, [suite, 'client', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  // All clients run at once, so on a busy machine one needs more than the 30 s that the suite gives it.
+  const limit = ['--timeout', '300000'];
+  const running = spawn(process.execPath, [suite, 'client', ...args, ...limit], { stdio: ['ignore', 'pipe', 'pipe'] });
   let log = '';
   running.stdout.on('data', part => (log += part));
   running.stderr.on('data', part => (log += part));
