@@ -165,6 +165,8 @@ fn rejects_files_without_write_permission() {
     for path in [folder.path(), &folder.path().join("src")] {
         chown(path, Some(other_user), Some(other_user)).unwrap();
     }
+    // Everyone may read it, also where the mask of this process is narrow.
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let try_as_somebody = || {
         become_user(other_user, &[]);
         let (main, before) = read(&workspace, "src/main.rs");

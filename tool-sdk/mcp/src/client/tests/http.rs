@@ -17,7 +17,7 @@ fn to(address: HttpEndpoint) -> TestHost {
     let setting = TestHost::trusting(|_| Vec::new());
     setting.servers.remove("s");
     let upstream =
-        ServerConfig::new("s", address).unwrap().startup_timeout(Duration::from_secs(20));
+        ServerConfig::new("s", address).unwrap().startup_timeout(Duration::from_secs(60));
     setting.servers.add(upstream).unwrap();
     setting
 }
@@ -373,13 +373,9 @@ async fn aborted_call_is_cancelled_on_the_server() {
                 tokio::select! {
                     outcome = setting.call("echo", "{}") => panic!("{outcome:?}"),
                     () = async {
-                        for _ in 0..10_000 {
-                            if web.count("tools/call") > 0 {
-                                return;
-                            }
+                        while web.count("tools/call") == 0 {
                             tokio::time::sleep(Duration::from_millis(1)).await;
                         }
-                        panic!("the call never came: {:?}", web.requests());
                     } => {}
                 }
             });
@@ -425,7 +421,7 @@ async fn invalid_response_fails_the_call_at_once() {
         let web = calls(move |_| reply.clone());
         let setting = at(&web);
         setting.connect().await;
-        let told = tokio::time::timeout(Duration::from_secs(20), failed(&setting)).await;
+        let told = tokio::time::timeout(Duration::from_secs(60), failed(&setting)).await;
         let (kind, told) = told.expect("it is told before anybody's patience ends");
         assert!(kind == ErrorKind::Failed && told.contains(words), "{words}: {told}");
         assert!(told.starts_with("[PROTOCOL]"), "{told}");

@@ -151,7 +151,7 @@ fn at(act: impl Fn(&RecordedRequest) -> StubReply + Send + Sync + 'static) -> (H
     let setting = TestHost::trusting(|_| Vec::new());
     setting.servers.remove("s");
     let upstream = ServerConfig::new("s", HttpEndpoint::new(&web.url()).unwrap()).unwrap();
-    setting.servers.add(upstream.startup_timeout(Duration::from_secs(20))).unwrap();
+    setting.servers.add(upstream.startup_timeout(Duration::from_secs(60))).unwrap();
     (web, setting)
 }
 
@@ -169,7 +169,7 @@ async fn closed_notification_stream_is_reopened() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), again).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), again).await.unwrap();
 }
 
 #[tokio::test]
