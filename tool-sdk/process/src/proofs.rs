@@ -115,8 +115,8 @@ fn zombies() -> Vec<String> {
 
 /// Waits until no zombie remains; those of other tests come and go.
 fn no_zombie_stays() {
-    let mut left = zombies();
-    for _ in 0..100 {
+    let (start, mut left) = (Instant::now(), zombies());
+    while start.elapsed() < HANGS {
         if left.is_empty() {
             return;
         }
@@ -191,17 +191,17 @@ async fn a_call_that_is_dropped_anywhere_leaves_nothing() {
         return again("proofs::a_call_that_is_dropped_anywhere_leaves_nothing", "1");
     }
     let tree = "trap '' TERM; setsid sleep 0.3 & echo a; echo b >&2; read line; echo c; sleep 0.1";
-    let mut counts = 1..;
-    loop {
+    for count in 1.. {
         let held = Held::new();
         let call = Command::new("sh", ["-c", &held.script(tree)]).stdin("x\n").grace_period(GRACE);
-        let done = polled(run(call), counts.next().unwrap()).await;
+        let done = polled(run(call), count).await;
         held.let_go().await;
-        if done.is_some() {
+        // A thread that was held up finds several steps done at once, so one short call proves nothing.
+        if done.is_some() && count > 3 {
             break;
         }
+        assert!(count < 1000, "it has no end");
     }
-    assert!(counts.start > 3, "it has more awaits than that");
     no_zombie_stays();
 }
 
@@ -464,11 +464,10 @@ async fn no_signal_goes_to_a_number_that_was_given_back() {
     let processes = BackgroundProcesses::default();
     let process = processes.spawn(&BackgroundCommand::new("true", ["x"])).unwrap();
     process.read_output(HANGS, |_| {}).await;
-    for _ in 0..100 {
-        if process.pgid().is_none() {
-            return process.interrupt();
-        }
+    let start = Instant::now();
+    while process.pgid().is_some() {
+        assert!(start.elapsed() < HANGS, "its group is still open");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("its group is still open");
+    process.interrupt();
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -17,7 +18,7 @@ use crate::has_rlimit_tags;
 use crate::{ExitOutcome, ResourceLimits};
 
 /// A timeout that only a hanging test reaches.
-const HANGS: Duration = Duration::from_secs(30);
+const HANGS: Duration = Duration::from_secs(60);
 
 fn bash(script: &str) -> BackgroundCommand {
     BackgroundCommand::new("bash", ["--noprofile", "--norc", "-c", script]).title(script)
@@ -124,12 +125,14 @@ fn hide() -> &'static str {
 
 /// Waits until the process has written `text`.
 async fn heard(process: &BackgroundProcess, text: &str) {
-    let mut seen = String::new();
-    for _ in 0..100 {
-        seen += &process.read_output(Duration::from_millis(50), |_| {}).await.output.to_text();
+    let (start, mut seen) = (Instant::now(), String::new());
+    while start.elapsed() < HANGS {
+        let look = process.read_output(Duration::from_millis(50), |_| {}).await;
+        seen += &look.output.to_text();
         if seen.contains(text) {
             return;
         }
+        assert_eq!(look.exit, None, "it ended before it said {text}: {seen}");
     }
     panic!("it never said {text}: {seen}");
 }
@@ -209,12 +212,18 @@ async fn floods_are_counted_and_not_kept() {
 
 #[tokio::test]
 async fn slow_output_comes_as_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    // Each part is written once the one before it was heard.
+    let script = "for i in a b c; do printf $i; until [ -e $i ]; do sleep 0.05; done; done";
     let processes = BackgroundProcesses::default();
-    let process = processes.spawn(&bash("for i in a b c; do printf $i; sleep 2; done")).unwrap();
+    let process = processes.spawn(&bash(script).current_dir(folder.path())).unwrap();
     let parts = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&parts);
-    let look =
-        process.read_output(HANGS, move |part| heard.lock().unwrap().push(part.to_vec())).await;
+    let (heard, heard_files) = (Arc::clone(&parts), folder.path().to_owned());
+    let listener = move |part: &[u8]| {
+        std::fs::write(heard_files.join(String::from_utf8_lossy(part).as_ref()), "").unwrap();
+        heard.lock().unwrap().push(part.to_vec());
+    };
+    let look = process.read_output(HANGS, listener).await;
     assert_eq!(look.output.to_text(), "abc");
     assert_eq!(*parts.lock().unwrap(), [b"a", b"b", b"c"]);
 }
@@ -246,7 +255,14 @@ async fn what_has_begun_is_heard_with_its_end() {
         let heard = Arc::clone(&heard);
         move |part: &[u8]| heard.lock().unwrap().push(part.to_vec())
     };
-    let first = process.read_output(Duration::from_secs(1), listener()).await;
+    let start = Instant::now();
+    let first = loop {
+        let look = process.read_output(Duration::from_millis(50), listener()).await;
+        if !look.output.head.is_empty() {
+            break look;
+        }
+        assert!(start.elapsed() < HANGS, "it never said anything");
+    };
     assert_eq!((&first.output.head[..], first.exit), (&b"a"[..], None));
     std::fs::write(folder.path().join("go"), "").unwrap();
     let last = process.read_output(HANGS, listener()).await;
@@ -452,11 +468,11 @@ async fn limits_hold_for_the_child_and_not_for_the_host() {
         .processes(5_000)
         .file_bytes(1 << 20)
         .memory_bytes(1 << 30)
-        .niceness(7);
+        .niceness(19);
     let tells = "ulimit -n; ulimit -u; ulimit -f; ulimit -v; nice";
     let own = finished(&bash(tells)).await.output.to_text();
     let told = finished(&bash(tells).limits(limits)).await.output.to_text();
-    assert_eq!(told, "30\n5000\n1024\n1048576\n7\n");
+    assert_eq!(told, "30\n5000\n1024\n1048576\n19\n");
     assert_eq!(finished(&bash(tells)).await.output.to_text(), own);
 
     // A lower limit is not raised.
