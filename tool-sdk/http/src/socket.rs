@@ -153,6 +153,11 @@ mod tests {
 
     use super::*;
 
+    /// A folder with a short path, because that of a socket is limited.
+    fn short_folder() -> tempfile::TempDir {
+        tempfile::tempdir_in("/tmp").unwrap()
+    }
+
     fn mode(path: &Path) -> u32 {
         fs::symlink_metadata(path).unwrap().mode() & 0o777
     }
@@ -166,7 +171,7 @@ mod tests {
     // RS1
     #[tokio::test]
     async fn it_is_for_the_user_alone_and_goes_with_the_server() {
-        let outer = tempfile::tempdir().unwrap();
+        let outer = short_folder();
         let path = outer.path().join("new/inner/mcp.sock");
         let socket = UnixSocket::bind(&path).await.unwrap();
         assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
@@ -189,7 +194,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_dead_server_left_is_replaced_and_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = short_folder();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
         let path = folder.path().join("mcp.sock");
         drop(net::UnixListener::bind(&path).unwrap());
@@ -218,7 +223,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_folder_that_others_may_enter_is_refused() {
-        let outer = tempfile::tempdir().unwrap();
+        let outer = short_folder();
         let folder = outer.path().join("folder");
         fs::create_dir(&folder).unwrap();
         for (mode, words) in [(0o755, "others may enter"), (0o710, "others may enter")] {

@@ -382,10 +382,12 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
 #[tokio::test]
 async fn the_end_waits_for_what_runs_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
-    let hook = json!({ "command": "sleep 2; touch done", "async": true });
+    let command = "until [ -e go ]; do sleep 0.05; done; sleep 0.5; touch done";
+    let hook = json!({ "command": command, "async": true });
     let hooks = config(&[(HookEvent::PreToolUse, hook)]).in_folder(folder.path());
     assert_eq!(TestCall::new().before(&hooks).await, HookDecision::none());
     assert!(!folder.path().join("done").exists());
+    fs::write(folder.path().join("go"), "").unwrap();
     Hook::finish(&hooks).await;
     assert!(folder.path().join("done").exists());
     // A command that hangs is ended by its timeout.

@@ -152,7 +152,7 @@ async fn questions_come_on_the_stream_of_their_call() {
             served.post(ADA, Some(&id), &reply).await;
             next(&mut stream).await
         };
-        let limit = Duration::from_secs(10);
+        let limit = Duration::from_secs(60);
         let told = tokio::time::timeout(limit, talk).await.expect("it is asked");
         assert_eq!(told["result"]["isError"], answer == "reject", "{told}");
     }
@@ -173,7 +173,7 @@ async fn an_answer_that_is_none_is_a_no() {
             (answer["jsonrpc"], answer["id"]) = ("2.0".into(), question["id"].clone());
             answer
         };
-        let limit = Duration::from_secs(10);
+        let limit = Duration::from_secs(60);
         let mut peer = Peer::legacy(&server, forms()).await;
         let call = json!({ "name": "write", "arguments": {} });
         let id = peer.send("tools/call", call.clone()).await;

@@ -10,7 +10,7 @@ use super::request_limits::gate;
 use super::*;
 
 const VERSION: &str = "2025-03-26";
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A request for a batch.
 fn asks(id: Value, method: &str, params: Value) -> Value {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::http::{ADA, Served, modern, next};
 use super::*;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The contexts of the calls, in the order in which they came.
 type Given = mpsc::UnboundedReceiver<Context>;

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::http::{ADA, Served, status};
 use super::*;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The answer in the body of a response, which is JSON or a stream of events, and whether it
 /// is the former.

@@ -101,7 +101,7 @@ async fn over_http_a_tool_asks_on_the_stream_of_its_call() {
         }
         next(&mut stream).await
     };
-    let told = timeout(Duration::from_secs(10), talk).await.expect("it is asked");
+    let told = timeout(Duration::from_secs(60), talk).await.expect("it is asked");
     assert_eq!(text(&told["result"]), "\"ada\" of \"Rome\"");
 }
 

@@ -8,7 +8,7 @@ use tool_sdk_core::{GrantStore, Redactor};
 use super::http::{ADA, Served};
 use super::*;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 const SECRET: &str = "correct horse battery";
 
 /// A server whose tools say something: at once, later, by way of a task of their own, and as

@@ -8,7 +8,7 @@ use super::http::{ADA, Served, next, status};
 use super::request_limits::gate;
 use super::*;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn hello(version: &str) -> Value {
     json!({

@@ -12,7 +12,7 @@ use super::*;
 
 /// As many calls as may run, and one that has to wait.
 const FULL: u64 = 256;
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A server whose one tool waits until it may go on, and how many calls have come to wait.
 pub(crate) fn gate() -> (Server, Arc<Semaphore>, Arc<AtomicUsize>) {

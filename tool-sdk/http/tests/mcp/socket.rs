@@ -33,7 +33,8 @@ async fn ask(path: &std::path::Path, head: &str) -> (u16, String) {
 // RS1-RS3: a socket keeps other users out, and changes nothing for those who come in.
 #[tokio::test]
 async fn who_comes_in_at_a_socket_needs_the_token() {
-    let folder = tempfile::tempdir().unwrap();
+    // The path of a socket is limited.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
     let socket = UnixSocket::bind(folder.path().join("run/mcp")).await.unwrap();
     let path = socket.path().to_owned();
     let http = HttpOptions::new(TOKEN.parse().unwrap()).allow_host("tools.example.com");

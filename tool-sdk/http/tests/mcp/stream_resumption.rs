@@ -10,7 +10,7 @@ use super::http::{ADA, Served, next, status};
 use super::request_limits::gate;
 use super::*;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn call(id: u64, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })

@@ -268,28 +268,25 @@ fn working(holds: bool, heeds: bool, at: &Arc<Barrier>) -> Pipeline {
 
 // F57: the result of work that had begun to change something is reported, even when the call has
 // timed out.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_over_waits_for_work_that_is_held() {
+    const LIMIT: Duration = Duration::from_secs(2);
     let both = Arc::new(Barrier::new(2));
     for (holds, limited) in [(true, false), (true, true), (false, false), (false, true)] {
         let pipeline = working(holds, holds, &both);
         let token = CancellationToken::new();
         let request = Call::new("t", "{}").cancelled_by(token.clone());
-        let request = match limited {
-            // Enough time to start the work on a busy machine.
-            true => request.timeout(Duration::from_secs(2)),
-            false => request,
-        };
-        let other = thread::spawn({
-            let both = Arc::clone(&both);
-            move || {
-                both.wait();
-                if !limited {
-                    token.cancel();
-                }
+        let request = if limited { request.timeout(LIMIT) } else { request };
+        // The clock stands still until the work has begun.
+        let over = async {
+            tokio::task::yield_now().await;
+            both.wait();
+            match limited {
+                true => tokio::time::advance(LIMIT + Duration::from_millis(1)).await,
+                false => token.cancel(),
             }
-        });
-        let outcome = call(&pipeline, request).await;
+        };
+        let (outcome, ()) = tokio::join!(call(&pipeline, request), over);
         if !holds {
             // The call did not wait for the work, which still runs.
             both.wait();
@@ -299,7 +296,6 @@ async fn a_call_that_is_over_waits_for_work_that_is_held() {
             true => assert_eq!(outcome.text(), "changed", "{limited}"),
             false => assert_eq!(kind(&outcome), over),
         }
-        other.join().unwrap();
     }
 }
 
