@@ -116,7 +116,9 @@ async fn errors_keep_their_kind_and_hint() {
 async fn large_arguments_and_results_go_through_the_object_store() {
     let Some(server) = NatsServer::start().await else { return };
     let _worker = LocalWorker::start(&server).await;
-    let host = TestHost::start(&server).await;
+    // No heartbeat comes while the worker digests and decodes a megabyte, which is slow without optimization.
+    let config = crate::fixtures::workers_config().lost_after(HANGS).prepare_timeout(HANGS);
+    let host = TestHost::start_with(&server, config, ["remote__*"]).await;
     host.wait_for_workers(1).await;
     let text = "0123456789abcdef".repeat(65_000);
     let call = Call::new("remote__demo__repeat", json!({ "text": text, "times": 2 }).to_string());
