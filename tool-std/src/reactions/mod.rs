@@ -14,7 +14,7 @@
 //! | rules of a file, actions of a rule | 64, 8 |
 //! | length of an expression | 2,000 bytes |
 //! | text of an event that an expression sees | 16 KiB a text, 100 items a list, 5,000 values |
-//! | work of an expression | 200,000 steps by an estimate at load, 50 ms |
+//! | work of an expression | 200,000 steps by an estimate at load, 50 ms of the processor |
 //! | events of rules that follow from each other | 8 |
 //! | events of rules that follow from one event | 100 |
 //! | reactions of a rule in a minute | 60, or its `max_per_minute` |
