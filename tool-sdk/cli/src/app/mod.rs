@@ -20,11 +20,12 @@ use tool_sdk_mcp::Server;
 
 #[cfg(feature = "agent")]
 use super::chat::ConversationTask;
-use super::exit::CommandError;
+#[cfg(feature = "mcp")]
+use super::mcp;
 use super::plugins::PluginSources;
 use super::settings::Settings;
 use super::tool_commands::{ToolCommands, ToolSubcommand};
-use super::{Io, exit, mcp};
+use super::{Io, exit};
 
 /// Changes the toolset by the settings of tools on the web.
 #[cfg(feature = "net")]
@@ -384,7 +385,8 @@ impl App {
         #[cfg(feature = "net")]
         let tools = self.web_setup.iter().fold(tools, |tools, shape| shape(tools, &settings.web));
         #[cfg(feature = "agent")]
-        let tools = self.agent_catalog(settings).add_to(tools).map_err(CommandError::config)?;
+        let tools =
+            self.agent_catalog(settings).add_to(tools).map_err(exit::CommandError::config)?;
         Ok(tools)
     }
 
