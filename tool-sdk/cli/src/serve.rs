@@ -223,28 +223,32 @@ pub(super) fn mcp_server(
     let server = Server::new(pipeline.clone(), session)
         .with_name(program, app.announced_version())
         .with_shutdown(shutdown)
-        .with_instructions(describe_settings(settings))
+        .with_instructions(describe_settings(settings, pipeline.toolset()))
         .with_client_approvals(settings.prompt_mode != PromptMode::NoInput);
     app.prepare_server(server)
 }
 
 /// Describes for clients what the tools act on and what restricts them, also where nothing does.
-fn describe_settings(settings: &Settings) -> String {
+/// The sandbox is of interest where a tool can run commands.
+fn describe_settings(settings: &Settings, tools: &Toolset) -> String {
     let roots: Vec<String> =
         settings.roots.iter().map(|it| format!("`{}`", it.display())).collect();
-    let sandbox = match (settings.sandbox.mode(), settings.sandbox.level()) {
-        (SandboxMode::Off, _) => "off, so a command can do what its user can".to_owned(),
-        (mode, level) => {
-            let network = if settings.sandbox.has_network() { "with" } else { "without" };
-            format!("{}, {}, {network} network", mode.as_str(), level.as_str())
-        }
-    };
-    style::sanitize_text(&format!(
-        "The tools act on {}. Permission mode: {}. Sandbox of commands: {sandbox}.",
+    let mut text = format!(
+        "The tools act on {}. Permission mode: {}.",
         roots.join(", "),
         settings.mode.as_str()
-    ))
-    .into_owned()
+    );
+    if tools.all_tools().iter().any(|tool| tool.definition().risk.class == RiskClass::Execute) {
+        let sandbox = match (settings.sandbox.mode(), settings.sandbox.level()) {
+            (SandboxMode::Off, _) => "off, so a command can do what its user can".to_owned(),
+            (mode, level) => {
+                let network = if settings.sandbox.has_network() { "with" } else { "without" };
+                format!("{}, {}, {network} network", mode.as_str(), level.as_str())
+            }
+        };
+        text.push_str(&format!(" Sandbox of commands: {sandbox}."));
+    }
+    style::sanitize_text(&text).into_owned()
 }
 
 /// Connects to the configured servers, and serves. Servers that connect within the head start are
