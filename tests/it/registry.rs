@@ -171,7 +171,7 @@ async fn an_audience_sees_and_calls_only_its_own() {
     let harness = Harness::from_registry(shelf());
     assert_eq!(harness.ok("internals", "{}").await.as_text(), "inside");
     let error = harness.error("shelf_list", "{}").await;
-    assert_eq!(error.kind(), tool_sdk::ErrorKind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
 fn for_small_models(session: &Session) -> Refinement {
