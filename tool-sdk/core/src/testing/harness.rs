@@ -85,6 +85,27 @@ impl Harness {
 
     /// Sets a secret that tools read with [`Context::secret`](crate::Context::secret).
     ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::testing::Harness;
+    /// use tool_sdk::{Context, ToolError, tool, tools};
+    ///
+    /// /// Tell the weather.
+    /// #[tool(read, open_world)]
+    /// async fn tell_weather(cx: &Context) -> Result<String, ToolError> {
+    ///     let key = cx.secret("WEATHER_API_KEY").await?;
+    ///     Ok(format!("sunny, says {}", key.expose()))
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let harness = Harness::new(tools![tell_weather]).with_secret("WEATHER_API_KEY", "correct horse");
+    /// let output = harness.ok("tell_weather", "{}").await;
+    /// assert_eq!(output.as_text(), "sunny, says [redacted]");
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
     /// # Panics
     ///
     /// Panics when `name` is not the name of a variable, or `value` is too short for a secret.
