@@ -394,7 +394,7 @@ fn a_server_with_invalid_sandbox_options_is_not_added() {
 // MC2: trust in a sandboxed server does not extend to an unrestricted one.
 #[test]
 fn a_changed_sandbox_needs_new_trust() {
-    let shelf = TestConfig::new("");
+    let mut shelf = TestConfig::new("");
     assert_eq!(shelf.add().code, 0);
     let call = ["--no-input", "--allow", "mcp(greeter/*)", "call", "mcp__greeter__hello", "{}"];
     assert_eq!(shelf.run(&call).out, "hello\n");
@@ -402,7 +402,9 @@ fn a_changed_sandbox_needs_new_trust() {
     let confined = format!("{entry}sandbox = \"best_effort\"\n");
     shelf.setting.write_text("config.toml", &confined);
     assert_eq!(shelf.run(&call).code, 3);
-    assert_eq!(shelf.run(&["--yes", "call", "mcp__greeter__hello", "{}"]).out, "hello\n");
+    // A person who approves the call has seen the definition.
+    shelf.setting.type_lines(&["y"]);
+    assert_eq!(shelf.run(&["call", "mcp__greeter__hello", "{}"]).out, "hello\n");
     assert_eq!(shelf.run(&call).out, "hello\n");
     shelf.setting.write_text("config.toml", &entry);
     assert_eq!(shelf.run(&call).code, 3);
