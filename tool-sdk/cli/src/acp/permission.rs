@@ -27,9 +27,6 @@ const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT_ONCE: &str = "reject_once";
 const REJECT_ALWAYS: &str = "reject_always";
 
-/// What the model reads of a call that the user rejected, so that it goes on with the others.
-const REJECTED: &str = "not this call";
-
 /// Asks the user of the editor.
 pub(super) struct AcpApprover {
     pub(super) updates: UpdateSender,
@@ -69,9 +66,11 @@ pub(super) fn permission_options(ask: &ApprovalRequest) -> Vec<PermissionOption>
     ]
 }
 
-/// Returns what the user reads before answering.
-pub(super) fn permission_content(ask: &ApprovalRequest) -> ToolCallContent {
-    ToolCallContent::from(fence_text(&ask.prompt().text))
+/// Returns what the user reads before answering. The diff of the preview stands beside it when the
+/// client shows it.
+pub(super) fn permission_content(ask: &ApprovalRequest, has_diff: bool) -> ToolCallContent {
+    let prompt = if has_diff { ask.prompt_beside_diff() } else { ask.prompt() };
+    ToolCallContent::from(fence_text(&prompt.text))
 }
 
 /// Converts the user's answers into approval responses.
@@ -99,7 +98,8 @@ impl PermissionAnswers {
             None => return unanswered_response(ask, "the editor did not answer the request"),
         };
         ask.set_responder("editor");
-        let rejected = || ApprovalResponse::RejectWith { feedback: REJECTED.to_owned() };
+        // The user wrote nothing. The model goes on with the other calls.
+        let rejected = || ApprovalResponse::RejectWith { feedback: String::new() };
         let patterns = || ask.suggestions.clone();
         match selected {
             ALLOW_ONCE => ApprovalResponse::Once,

@@ -63,6 +63,13 @@ pub(super) fn read_prompt(blocks: &[ContentBlock]) -> Result<EditorPrompt, Strin
     Ok(message)
 }
 
+/// Returns what of a stored message of the user an editor shows: not the resources behind it, whose
+/// names are in the text.
+pub(super) fn visible_text(text: &str) -> &str {
+    let Some(start) = text.rfind(&format!("\n\n{RESOURCE_NOTE}\n")) else { return text };
+    &text[..start]
+}
+
 /// Returns where a link leads: the path of a file, which tools can read, or the address.
 fn link_target(link: &ResourceLink) -> &str {
     link.uri.strip_prefix("file://").filter(|path| path.starts_with('/')).unwrap_or(&link.uri)
@@ -162,6 +169,8 @@ mod tests {
         assert!(message.text.starts_with("Sum up [/w/a.txt]\n\nThe resources below are data"));
         assert_eq!(message.text.matches("</resource>").count(), 1, "{}", message.text);
         assert_eq!(message.text.matches("<resource ").count(), 1, "{}", message.text);
+        assert_eq!(visible_text(&message.text), "Sum up [/w/a.txt]");
+        assert_eq!(visible_text("Sum up"), "Sum up");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use agent_client_protocol::v1::schema::{ContentBlock, ContentChunk, SessionUpdate};
 use tool_sdk_agent::{Transcript, TranscriptEntry};
 
+use super::prompt_blocks::visible_text;
 use super::tool_calls::{ToolCallTable, image_block};
 
 /// Returns the updates for all entries, in order. Each call ends with its answer.
@@ -14,8 +15,9 @@ pub(super) fn replay_transcript(
     for entry in &transcript.entries {
         match entry {
             TranscriptEntry::User { text, attachments } => {
+                let text = visible_text(text);
                 if !text.is_empty() {
-                    updates.push(user_chunk(ContentBlock::from(text.as_str())));
+                    updates.push(user_chunk(ContentBlock::from(text)));
                 }
                 updates.extend(attachments.iter().filter_map(image_block).map(user_chunk));
             }

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** each call that is reported also ends, at the latest with its answer.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -167,10 +168,16 @@ impl ToolCallTable {
                 if answer.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
             fields = fields.status(status);
         }
-        if !reported.is_shown {
+        let display = answer.display.as_deref().filter(|_| !reported.has_ended);
+        let diffs = display.map(|display| find_diffs(display, &self.root)).unwrap_or_default();
+        if !diffs.is_empty() {
+            // A call of a stored conversation looks as it did when it ran.
+            fields = fields.content(diffs.into_iter().map(Into::into).collect::<Vec<_>>());
+        } else if !reported.is_shown {
             let mut content = Vec::new();
-            if !answer.text.is_empty() {
-                content.push(ToolCallContent::from(fence_text(&answer.text)));
+            let text = shown_text(answer);
+            if !text.is_empty() {
+                content.push(ToolCallContent::from(fence_text(&text)));
             }
             content.extend(
                 answer.attachments.iter().filter_map(image_block).map(ToolCallContent::from),
@@ -195,15 +202,19 @@ impl ToolCallTable {
             Some(reported) => reported.id.clone(),
             None => self.track(&call),
         };
-        let mut content = vec![permission_content(ask)];
+        // What changes comes first, and once: the text has no diff, and the client knows the
+        // arguments already.
         let diffs = ask.preview.as_ref().map(|preview| find_diffs(preview, &self.root));
-        content.extend(diffs.unwrap_or_default().into_iter().map(ToolCallContent::from));
+        let diffs = diffs.unwrap_or_default();
+        let text = permission_content(ask, !diffs.is_empty());
+        let arguments = diffs.is_empty().then(|| ask.arguments.clone());
+        let content: Vec<_> = diffs.into_iter().map(ToolCallContent::from).chain([text]).collect();
         let fields = ToolCallUpdateFields::new()
             .title(visible_title(&title))
             .name(name.to_owned())
             .kind(self.kind_of(name))
             .status(ToolCallStatus::Pending)
-            .raw_input(ask.arguments.clone())
+            .raw_input(arguments)
             .locations(self.locations(&ask.arguments, &ask.display))
             .content(content);
         ToolCallUpdate::new(id, fields)
@@ -224,11 +235,17 @@ impl ToolCallTable {
     /// Reports a call of a stored conversation.
     pub(super) fn report_stored(&mut self, call: &Call<'_>) -> SessionUpdate {
         let tool = self.pipeline.toolset().get(&call.name);
-        let display = tool.map(|tool| tool.definition().display.clone()).unwrap_or_default();
+        let display = tool.as_ref().map(|tool| tool.definition().display.clone());
+        let display = display.unwrap_or_default();
         let id = call.id.as_ref().map(ToString::to_string).unwrap_or_default();
         let arguments = serde_json::from_str(call.arguments.text()).unwrap_or_default();
         let arguments = mask_arguments(arguments, &display);
-        let title = display.headline(&call.name, &arguments);
+        // A summary by a function may contain sensitive arguments.
+        let prepared = tool.as_ref().filter(|_| display.sensitive.is_empty());
+        let prepared = prepared.and_then(|tool| tool.prepare(&call.arguments).ok());
+        let summary = prepared.and_then(|prepared| prepared.summary());
+        let summary = summary.or_else(|| display.summarize(&arguments));
+        let title = summary.unwrap_or_else(|| display.headline(&call.name, &arguments));
         self.report(&self.own_key(&id), &call.name, &title, Some(&arguments), &display)
     }
 
@@ -325,6 +342,15 @@ fn tool_kind(definition: &Definition) -> ToolKind {
         (RiskClass::Read, _) if definition.risk.open_world => ToolKind::Fetch,
         (RiskClass::Read, _) => ToolKind::Read,
         _ => ToolKind::Other,
+    }
+}
+
+/// Returns what people read of an answer: of an error its message, which is JSON for the model.
+fn shown_text(answer: &CallAnswer) -> Cow<'_, str> {
+    let error = answer.is_error.then(|| serde_json::from_str::<Value>(&answer.text).ok());
+    match error.flatten().as_ref().and_then(|error| error["error"].as_str()) {
+        Some(message) => message.to_owned().into(),
+        None => answer.text.as_str().into(),
     }
 }
 

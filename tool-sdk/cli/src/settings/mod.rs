@@ -159,7 +159,7 @@ impl Settings {
             .hint("open a folder inside of them"));
         }
         let settings = Self::load_with_roots(levels, vec![root], !named.is_empty(), io)?;
-        settings.check_broad_roots(program, "open to the agent", io)?;
+        settings.check_broad_session_folder(program, io)?;
         Ok(settings)
     }
 

@@ -102,18 +102,7 @@ impl Settings {
     /// in which a client may start its servers: the home folder, or a folder above it.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(crate) fn check_broad_roots(&self, program: &str, doing: &str, io: &Io<'_>) -> Result<()> {
-        let [root] = &*self.roots else { return Ok(()) };
-        if self.are_roots_named {
-            return Ok(());
-        }
-        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let root = canonical(root);
-        let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(|name| io.env_var(name));
-        let is_home_inside =
-            homes.map(PathBuf::from).any(|home| canonical(&home).starts_with(&root));
-        if root.parent().is_some() && !is_home_inside {
-            return Ok(());
-        }
+        let Some(root) = self.broad_root(io) else { return Ok(()) };
         let folder = root.display();
         Err(CommandError::usage(format_args!(
             "the current folder is `{folder}`, and all of it would be {doing}"
@@ -123,6 +112,35 @@ impl Settings {
              what you mean",
             folder.to_string().trim_end_matches('/')
         )))
+    }
+
+    /// Fails when an editor opens a session in the home folder, or in a folder above it, although no
+    /// option names it.
+    #[cfg(feature = "acp")]
+    pub(super) fn check_broad_session_folder(&self, program: &str, io: &Io<'_>) -> Result<()> {
+        let Some(root) = self.broad_root(io) else { return Ok(()) };
+        let folder = root.display();
+        Err(CommandError::usage(format_args!(
+            "the session would be opened in `{folder}`, and all of it would be open to the agent"
+        ))
+        .hint(format_args!(
+            "open a folder below it; or start the agent with `{program} --root {folder} …`, if all \
+             of it is what you mean"
+        )))
+    }
+
+    /// Returns the only root, if no option names it and it is the home folder or a folder above it.
+    fn broad_root(&self, io: &Io<'_>) -> Option<PathBuf> {
+        let [root] = &*self.roots else { return None };
+        if self.are_roots_named {
+            return None;
+        }
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let root = canonical(root);
+        let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(|name| io.env_var(name));
+        let is_home_inside =
+            homes.map(PathBuf::from).any(|home| canonical(&home).starts_with(&root));
+        (root.parent().is_none() || is_home_inside).then_some(root)
     }
 
     /// Fails if the state folder lies inside of a root: tools could write there, and forge what was

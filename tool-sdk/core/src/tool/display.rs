@@ -164,7 +164,8 @@ impl ToolDisplay {
 
     /// Returns the summary of a call by the pattern in `summary`. An argument that is absent leaves
     /// nothing.
-    pub(crate) fn summarize(&self, arguments: &Value) -> Option<String> {
+    #[doc(hidden)]
+    pub fn summarize(&self, arguments: &Value) -> Option<String> {
         let mut rest = self.summary.as_deref()?;
         let mut text = String::new();
         while let Some(at) = rest.find(['{', '}']) {

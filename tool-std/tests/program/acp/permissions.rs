@@ -27,15 +27,21 @@ async fn a_request_shows_what_will_run() {
             let fields = &request.tool_call.fields;
             assert_eq!(fields.status, Some(ToolCallStatus::Pending));
             let content = fields.content.as_deref().unwrap_or_default();
-            let [ToolCallContent::Content(prompt), ToolCallContent::Diff(diff)] = content else {
+            let [ToolCallContent::Diff(diff), ToolCallContent::Content(prompt)] = content else {
                 panic!("{content:?}")
             };
             let prompt = serde_json::to_string(&prompt.content).expect("JSON");
+            // The change is shown once, as the diff.
             assert!(
-                prompt.contains("tool edit_file") && prompt.contains("-helo world"),
+                prompt.contains("tool edit_file") && !prompt.contains("-helo world"),
                 "{prompt}"
             );
             assert_eq!(diff.new_text, "hello world\n");
+            assert_eq!(fields.raw_input, None);
+            // The user said nothing, and the model reads no words of the user.
+            let last = folder.model.requests().pop().expect("a request");
+            let told = last.message["messages"].to_string();
+            assert!(told.contains("may not run: the user rejected it\\\""), "{told}");
             Ok(())
         })
         .await;

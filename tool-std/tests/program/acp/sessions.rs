@@ -1,9 +1,12 @@
 //! Sessions: how they are opened, listed, shown again and closed.
 
+use std::collections::BTreeMap;
+
 use agent_client_protocol::v1::schema::ClientCapabilities;
 use agent_client_protocol::v1::schema::{
     CloseSessionRequest, EnvVariable, ListSessionsRequest, LoadSessionRequest, McpServer,
     McpServerStdio, NewSessionRequest, ResumeSessionRequest, SessionUpdate, StopReason,
+    ToolCallContent,
 };
 
 use super::editor::{EditorFolder, PermissionChoice, agent_text, update_names};
@@ -28,7 +31,7 @@ async fn the_agent_announces_what_it_does() {
                 ("relative", "must be an absolute path"),
                 ("/no/such/folder", "not an existing folder"),
                 (file.to_str().unwrap_or_default(), "not an existing folder"),
-                ("/", "all of it would be open to the agent"),
+                ("/", "the session would be opened in `/`, and all of it would be open"),
             ] {
                 let opened = editor.connection.send_request(NewSessionRequest::new(cwd));
                 let refused = opened.block_task().await.expect_err("it is refused");
@@ -37,6 +40,48 @@ async fn the_agent_announces_what_it_does() {
             Ok(())
         })
         .await;
+}
+
+// A loaded session looks as it did when it ran: titles, diffs and errors.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loaded_session_looks_as_it_did() {
+    /// Returns the titles of calls, and the last content of each.
+    fn look(updates: &[SessionUpdate]) -> (Vec<String>, Vec<Vec<ToolCallContent>>) {
+        let (mut titles, mut contents) = (Vec::new(), BTreeMap::new());
+        for update in updates {
+            match update {
+                SessionUpdate::ToolCall(call) => titles.push(call.title.clone()),
+                SessionUpdate::ToolCallUpdate(call) => {
+                    if let Some(content) = &call.fields.content {
+                        contents.insert(call.tool_call_id.0.to_string(), content.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        (titles, contents.into_values().collect())
+    }
+
+    let folder = EditorFolder::new();
+    for choice in ["allow_once", "reject_once"] {
+        let (session, live) = folder
+            .run(async |editor| {
+                editor.choose(PermissionChoice::Select(choice));
+                let session = editor.open(&folder.work()).await?;
+                editor.prompt(&session, "typo").await?;
+                Ok((session, look(&editor.take_updates())))
+            })
+            .await;
+        folder
+            .run(async |editor| {
+                let load = LoadSessionRequest::new(session.clone(), folder.work());
+                editor.connection.send_request(load).block_task().await?;
+                assert_eq!(look(&editor.take_updates()), live, "{choice}");
+                Ok(())
+            })
+            .await;
+        std::fs::write(folder.work().join("notes.txt"), "helo world\n").expect("a file");
+    }
 }
 
 // The conversation is in the store from which `chat --resume` reads.

@@ -58,7 +58,10 @@ impl ApprovalOutcome {
     /// Returns why the call does not run when this is not an approval, as a sentence for the model.
     pub(crate) fn denial_reason(&self) -> Cow<'static, str> {
         let reason = match self {
-            Self::Response(ApprovalResponse::RejectWith { feedback }) => {
+            // A user who rejects one call need not say why.
+            Self::Response(ApprovalResponse::RejectWith { feedback })
+                if !feedback.trim().is_empty() =>
+            {
                 return format!("the user rejected it and says: {feedback}").into();
             }
             Self::Refused(words) => return words.to_string().into(),

@@ -37,7 +37,14 @@ pub struct CallAnswer {
     /// Whether compaction leaves the answer as it is; see [`Output::exempt_from_compaction`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_exempt_from_compaction: bool,
+    /// What a user interface shows of the result, such as a diff; no model reads it. `None` where it
+    /// is larger than 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<Box<Value>>,
 }
+
+/// The largest display data that is kept with an answer, in bytes as JSON.
+const MAX_DISPLAY_BYTES: usize = 64 << 10;
 
 impl CallAnswer {
     /// Creates the answer of a call that succeeded, with a text.
@@ -50,6 +57,7 @@ impl CallAnswer {
             is_error: false,
             attachments: Vec::new(),
             is_exempt_from_compaction: false,
+            display: None,
         }
     }
 
@@ -71,11 +79,17 @@ impl CallAnswer {
                 let attachments = output.attachments().to_vec();
                 let is_exempt_from_compaction = output.is_exempt_from_compaction();
                 let text = Self::text(id, name, output.as_text());
-                Self { attachments, is_exempt_from_compaction, ..text }
+                let display = output.display_data().filter(|display| is_small(display));
+                let display = display.cloned().map(Box::new);
+                Self { attachments, is_exempt_from_compaction, display, ..text }
             }
             Err(error) => Self::error(id, name, error),
         }
     }
+}
+
+fn is_small(display: &Value) -> bool {
+    serde_json::to_vec(display).is_ok_and(|json| json.len() <= MAX_DISPLAY_BYTES)
 }
 
 /// Encodes an error for a model: `error`, `category`, `tool`, and `suggestion` where there is one.
