@@ -28,11 +28,31 @@ pub(super) fn may_read_input(process: &BackgroundProcess) -> bool {
         || process.foreground_file().is_some_and(|it| is_shell(&it))
 }
 
+/// Interpreters of languages and queries, by the beginnings of their names. Programs that may be
+/// connected to a shell, such as `ssh`, `sudo` and `tmux`, are none.
+const INTERPRETERS: &[&str] = &[
+    "bc", "bun", "dc", "deno", "erl", "gdb", "ghc", "guile", "iex", "ipython", "irb", "julia",
+    "lldb", "lua", "mysql", "node", "ocaml", "octave", "php", "psql", "pypy", "python", "R",
+    "ruby", "sbcl", "scala", "sqlite3",
+];
+
 /// Whether a single program that is not a shell has the terminal.
 pub(super) fn is_other_program(process: &BackgroundProcess) -> bool {
+    other_program(process).is_some()
+}
+
+/// Returns the name of the single program that has the terminal, if it is not a shell.
+pub(super) fn other_program(process: &BackgroundProcess) -> Option<String> {
     let attached = process.attached_programs().unwrap_or_default();
-    let is_other = |it: &AttachedProgram| it.program.as_deref().is_some_and(|it| !is_shell(it));
-    matches!(attached.as_slice(), [one] if is_other(one))
+    let [AttachedProgram { program: Some(program), .. }] = attached.as_slice() else { return None };
+    let name = program.file_name()?.to_str()?;
+    (!is_shell(program)).then(|| name.to_owned())
+}
+
+/// Whether a program with this name is an interpreter, which runs what it reads itself.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    let is_version = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
+    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&name.trim_end_matches(is_version))
 }
 
 /// Options of bash that do not change how it parses input.
@@ -166,6 +186,22 @@ mod tests {
         ] {
             let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
             assert_eq!(has_plain_options(&words), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn interpreters_are_known_by_their_names() {
+        for (name, expected) in [
+            ("python3.12", true),
+            ("node", true),
+            ("sqlite3", true),
+            ("cat", false),
+            ("ssh", false),
+            ("sudo", false),
+            ("bash", false),
+            ("nodejs-helper", false),
+        ] {
+            assert_eq!(is_interpreter(name), expected, "{name}");
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Typed text is checked by the program that reads it. For bash it is analysed as a script. Any
 //! other program may interpret the text in an unknown way, so typing needs approval, and deny
-//! rules are still matched against the text as a script.
+//! rules are still matched against the text as a script. An interpreter, such as `python3`, can be
+//! approved for the rest of the session.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tool_sdk::process::{BackgroundProcess, BackgroundProcesses, PtyInputError};
-use tool_sdk::{Context, Output, Resource, RiskClass, ToolError, tool};
+use tool_sdk::{Context, Output, Pattern, Resource, RiskClass, ToolError, tool};
 use tool_shell_analysis::{OpaqueReason, ScriptAnalysis, internal::bare_name};
 
 use super::analysis::CommandAnalysis;
@@ -309,8 +310,24 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Resource> {
         return vec![Resource::new("*").with_class(RiskClass::Read)];
     }
     let process = find_session(args.session_id, cx);
+    match &process {
+        None => {
+            let error = unknown_session(args.session_id);
+            return vec![Resource::new("*").with_refusal(&error)];
+        }
+        // Nothing is typed, and the rest of the output is read.
+        Some(process) if process.exit().is_some() => {
+            return vec![Resource::new("*").with_class(RiskClass::Read)];
+        }
+        Some(process) if !process.has_terminal() => {
+            return vec![Resource::new("*").with_refusal(&stdin_closed())];
+        }
+        Some(_) => {}
+    }
     let is_bash =
         process.as_ref().is_some_and(|process| terminal_shells::is_bash_at_prompt(process));
+    let program = process.as_ref().filter(|_| !is_bash);
+    let program = program.and_then(|it| Some((it, terminal_shells::other_program(it)?)));
     let folder = process.as_ref().filter(|_| is_bash).and_then(|process| process.foreground_dir());
     let is_shell =
         process.as_ref().is_some_and(|process| terminal_shells::is_foreign_shell(process));
@@ -357,7 +374,33 @@ fn call_resources(args: &WriteStdinArgs, cx: &Context) -> Vec<Resource> {
         let ends = suffixes::command_suffixes(&whole).into_iter();
         subjects.extend(ends.map(|end| Resource::new(end).deny_rules_only()));
     }
+    if let Some((process, program)) = program {
+        // No shell reads it, so that the commands in it are words that only rules which deny or ask
+        // apply to. What is approved is the input of this process.
+        let parts = subjects.into_iter().map(Resource::deny_rules_only);
+        return std::iter::once(input_resource(process, &program)).chain(parts).collect();
+    }
     subjects
+}
+
+/// Returns the resource of input that a single program reads which is no shell: the process. An
+/// interpreter can be approved for the rest of the session, because approving one line of it is
+/// to trust it with anything already. Of any other program, which may start a shell or be connected
+/// to one elsewhere, each input is approved.
+fn input_resource(process: &BackgroundProcess, program: &str) -> Resource {
+    let text = format!("input to session {} ({})", process.id(), process.title());
+    let pattern = Pattern::exact(&text).map(String::from);
+    let resource = Resource::new(text)
+        .asks_by_default()
+        // Any command that a rule denies may be started.
+        .with_known_prefixes([""])
+        .with_reason(format!(
+            "`{program}` reads it, which is no shell, so what it does is unknown"
+        ));
+    match pattern.filter(|_| terminal_shells::is_interpreter(program)) {
+        Some(pattern) => resource.with_suggestions([pattern]),
+        None => resource.with_unknown_effect(),
+    }
 }
 
 /// Why the meaning of a text is unknown.

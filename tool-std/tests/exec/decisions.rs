@@ -1,5 +1,6 @@
 //! Decisions of rules and modes about commands, through a whole pipeline.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -244,7 +245,8 @@ async fn commands_in_variables_are_found() {
 
 /// Starts a program on a terminal, and waits until it is the one that reads there.
 async fn reader(host: &Host, program: &str, args: &[&str]) -> u32 {
-    let spawn = BackgroundCommand::new(program, args.iter().copied()).terminal(true);
+    let title = [&[program], args].concat().join(" ");
+    let spawn = BackgroundCommand::new(program, args.iter().copied()).terminal(true).title(title);
     let process = host.session.extension::<BackgroundProcesses>().spawn(&spawn).unwrap();
     for _ in 0..1200 {
         let name =
@@ -287,8 +289,9 @@ async fn typed_text_is_checked() {
         assert_eq!(typed(&host, bash, chars).await, expected, "{chars:?}");
     }
     let plan = Host::new(Mode::Plan, ALL);
+    let bash = reader(&plan, "bash", &["--norc", "--noprofile"]).await;
     for (chars, expected) in [("", Allow), ("\u{3}", Allow), ("ls\n", Deny)] {
-        assert_eq!(typed(&plan, 1, chars).await, expected, "{chars:?}");
+        assert_eq!(typed(&plan, bash, chars).await, expected, "{chars:?}");
     }
 }
 
@@ -296,7 +299,7 @@ async fn typed_text_is_checked() {
 #[tokio::test]
 async fn typed_text_is_checked_by_its_reader() {
     let host = Host::new(Mode::Auto, TYPING);
-    let mut sessions = vec![1, reader(&host, "cat", &[]).await, reader(&host, "dash", &[]).await];
+    let mut sessions = vec![reader(&host, "cat", &[]).await, reader(&host, "dash", &[]).await];
     // The shell reads, until it runs what reads instead.
     let bash = reader(&host, "bash", &["--norc", "--noprofile"]).await;
     assert_eq!(typed(&host, bash, "git push\n").await, Allow);
@@ -315,6 +318,57 @@ async fn typed_text_is_checked_by_its_reader() {
         {
             assert_eq!(typed(&host, session, chars).await, expected, "{session}: {chars:?}");
         }
+    }
+}
+
+// No user is asked about a session that does not exist, and the model reads that it does not.
+#[tokio::test]
+async fn an_unknown_session_is_refused_before_an_approval() {
+    let host = Host::new(Mode::Auto, &[]);
+    let asked = Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
+    let host = Host { session: host.session.clone().with_shared_approver(asked.clone()), ..host };
+    let error = host.error("write_stdin", json!({ "session_id": 1, "chars": "ls\n" })).await;
+    assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "Unknown process id 1"));
+    assert!(asked.requests().is_empty());
+}
+
+// SH9: the input of an interpreter is not explained as commands, and one approval is enough for the
+// rest of the session. A denied command, and any rule that denies one, still count.
+#[tokio::test]
+async fn an_interpreter_is_approved_for_the_session() {
+    if !std::path::Path::new("/usr/bin/python3").exists() {
+        eprintln!("not tried: this system has no python3");
+        return;
+    }
+    let host = Host::new(Mode::Auto, &[]);
+    let python = reader(&host, "python3", &["-i", "-q"]).await;
+    let yes = Arc::new(ScriptedApprover::new([]));
+    let host = Host { session: host.session.clone().with_shared_approver(yes.clone()), ..host };
+    let typed_text = |chars: &str| json!({ "session_id": python, "chars": chars });
+    host.error("write_stdin", typed_text("print(6*7)\n")).await;
+    let request = yes.requests().pop().unwrap();
+    let expected =
+        "reads it, which is no shell, so what it does is unknown; this needs an approval";
+    assert!(request.reason.ends_with(expected), "{}", request.reason);
+    let [subject] = &request.subjects[..] else { panic!("{:?}", request.subjects) };
+    let text = format!("input to session {python} (python3 -i -q)");
+    assert_eq!((subject.text(), &request.suggestions), (&*text, &vec![text.clone()]));
+
+    let patterns = request.suggestions.clone();
+    let session = Arc::new(ScriptedApprover::new([ApprovalResponse::Session { patterns }]));
+    let host = Host { session: host.session.clone().with_shared_approver(session), ..host };
+    host.call("write_stdin", typed_text("print(6*7)\n")).await;
+    for (chars, expected) in [("x = 'a'\n", Allow), ("print(x)\n", Allow), ("git push\n", Allow)] {
+        assert_eq!(typed(&host, python, chars).await, expected, "{chars:?}");
+    }
+    let cat = reader(&host, "cat", &[]).await;
+    assert_eq!(typed(&host, cat, "x\n").await, Ask, "another session");
+    host.call("kill_session", json!({ "session_id": python })).await;
+
+    for (rule, expected) in [("deny exec_command(rm *)", Ask), ("deny exec_command(git *)", Deny)] {
+        let host = Host::new(Mode::Bypass, &[rule]);
+        let python = reader(&host, "python3", &["-i", "-q"]).await;
+        assert_eq!(typed(&host, python, "git push\n").await, expected, "{rule}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tool_sdk::Action::{self, Allow, Ask, Deny};
+use tool_sdk::process::{BackgroundCommand, BackgroundProcesses};
 use tool_sdk::{Mode, Pipeline, Registry, Rule, Session, Workspace, tools};
 use tool_std::exec::exec_command;
 use tool_std::fs::{apply_patch, edit_file, read_file};
@@ -107,7 +108,6 @@ async fn a_rule_on_a_path_holds_for_what_has_no_such_argument() {
 // F72, SH10: the alias of the tool by whose name commands are allowed means all that run them.
 #[tokio::test]
 async fn a_denial_by_an_alias_means_every_tool_for_commands() {
-    let typed = json!({ "session_id": 1, "chars": "curl x\n" });
     for (rule, is_denied) in [
         ("deny exec_command(curl *)", true),
         ("deny Bash(curl *)", true),
@@ -115,6 +115,9 @@ async fn a_denial_by_an_alias_means_every_tool_for_commands() {
         ("deny Bash(wget *)", false),
     ] {
         let host = Host::new(Mode::Bypass, &[rule]);
+        let cat = BackgroundCommand::new("cat", [""; 0]).terminal(true);
+        let cat = host.session.extension::<BackgroundProcesses>().spawn(&cat).unwrap();
+        let typed = json!({ "session_id": cat.id(), "chars": "curl x\n" });
         for (tool, arguments) in [
             ("exec_command", json!({ "cmd": "curl x" })),
             ("shell_command", json!({ "command": "curl x" })),

@@ -31,7 +31,7 @@ async fn an_ask_about_typing_shows_the_session() {
 async fn preview_says_that_no_shell_reads_the_text() {
     let host = Host::new(Mode::Auto, &[]);
     for (program, expected) in [
-        ("cat", "it goes to a program other than bash at its prompt"),
+        ("cat", "`cat` reads it, which is no shell, so what it does is unknown"),
         ("dash", "a shell other than bash reads it"),
     ] {
         if program == "dash" && !Path::new("/bin/dash").exists() {
