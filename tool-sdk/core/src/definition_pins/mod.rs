@@ -279,7 +279,8 @@ impl ToolPins {
             to_sorted_lines(&now.description),
         );
         let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&old, &new);
-        let diff = diff.unified_diff().context_radius(2).header("seen before", "now").to_string();
+        let old_name = if before.is_some() { "seen before" } else { "never seen before" };
+        let diff = diff.unified_diff().context_radius(2).header(old_name, "now").to_string();
         Some(DefinitionDiff { is_first: before.is_none(), diff: truncate_diff(&diff) })
     }
 

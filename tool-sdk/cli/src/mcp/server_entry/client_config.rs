@@ -130,7 +130,8 @@ impl ServerEntry {
 
 fn missing_variable_transport(variable: &str) -> TransportConfig {
     let why = format!(
-        "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
+        "it needs the variable `{}`, which is not set in the environment of this program; set it \
+         there, or write `enabled = false`",
         variable.escape_debug()
     );
     TransportConfig::custom(move || {

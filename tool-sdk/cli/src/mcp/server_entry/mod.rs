@@ -101,8 +101,6 @@ fn parse_seconds(time: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(time).ok().filter(|time| !time.is_zero())
 }
 
-/// Returns a transport that fails because an environment variable is not set. The error is only
-/// reported when the server is needed, so that other servers still work.
 /// The servers of a client, which are not configured. Their texts are literal: a client inserts
 /// variables itself.
 #[cfg(feature = "acp")]

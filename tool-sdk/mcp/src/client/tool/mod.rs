@@ -372,7 +372,11 @@ impl PreparedCall for PreparedForeignCall {
         } else {
             "the server changed the definition of this tool since it was last approved"
         };
-        Ok(Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff })))
+        let mut preview = json!({ "about": about, "unified": difference.diff });
+        if !warnings.is_empty() {
+            preview["warnings"] = warnings.into();
+        }
+        Ok(Some(preview))
     }
 
     /// No pattern of a grant covers a tool that changed since and changed back: approvals from
