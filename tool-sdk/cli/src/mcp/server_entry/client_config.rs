@@ -128,6 +128,8 @@ impl ServerEntry {
     }
 }
 
+/// Returns a transport that fails because an environment variable is not set. The error is only
+/// reported when the server is needed, so that other servers still work.
 fn missing_variable_transport(variable: &str) -> TransportConfig {
     let why = format!(
         "it needs the variable `{}`, which is not set in the environment of this program; set it \
