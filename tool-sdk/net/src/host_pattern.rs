@@ -137,7 +137,7 @@ mod tests {
         for (text, why) in [
             ("https://a.example", "no scheme"),
             ("a.example/x", "no path"),
-            ("a*.example", "only at the start"),
+            ("a*.example", "must be at the start"),
             ("*.10.0.0.1", "below an address"),
             ("a.example:http", "not a number"),
             ("::1", "in brackets"),

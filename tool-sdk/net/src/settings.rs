@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(good.parse::<SearchProviderSetting>().unwrap().to_string(), good);
         }
         for (text, why) in [
-            ("google", "they are brave, exa"),
+            ("google", "expected one of brave, exa"),
             ("searxng", "needs a URL"),
             ("brave=http://example.com", "must start with https"),
             ("brave=https://a:b@example.com", "credentials"),

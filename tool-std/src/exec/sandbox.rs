@@ -236,7 +236,10 @@ impl SandboxReport {
                   temporary files can be written"
             }
         };
-        let network = if has_no_network { ", and no network is reached" } else { "" };
+        let network = match has_no_network {
+            true => ", and no network is reached (the user can allow it with `--sandbox-network`)",
+            false => "",
+        };
         let reads =
             if status.reads.is_some() { ", and files that rules deny cannot be read" } else { "" };
         Some(format!("The sandbox may have caused this: {writable}{network}{reads}."))

@@ -27,7 +27,8 @@ pub async fn plan_enter(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let entered = cx.enter_plan_mode(plan, "plan_exit").await;
-    let change = entered.map_err(|error| error.hint("write the plan with `plan_update`"))?;
+    let change =
+        entered.map_err(|error| with_hint(error, "write the plan with `plan_update`", cx))?;
     let mode_before = change.after.draft.map(|draft| draft.mode_before);
     cx.emit("plan_mode.entered", json!({ "mode_before": mode_before }));
     Ok(Output::text(
@@ -51,11 +52,17 @@ pub async fn plan_update(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let updated = cx.update_plan_draft(plan).await;
-    let change = updated.map_err(|error| error.hint("start plan mode with `plan_enter`"))?;
+    let change =
+        updated.map_err(|error| with_hint(error, "start plan mode with `plan_enter`", cx))?;
     let text = |draft: Option<PlanDraft>| draft.map(|draft| draft.text);
     let data = json!({ "before": text(change.before.draft), "after": text(change.after.draft) });
     cx.emit("plan_mode.updated", data.clone());
     Ok(Output::text("The plan is written.").display(data))
+}
+
+/// Returns the error with a hint, where the session can be in plan mode.
+fn with_hint(error: ToolError, hint: &str, cx: &Context) -> ToolError {
+    if cx.session().is_ephemeral() { error } else { error.hint(hint) }
 }
 
 /// Ask the user to approve the plan, and end plan mode when they do.

@@ -62,7 +62,9 @@ struct Typist {
 }
 
 impl Typist {
-    fn new(mode: Mode, rules: &[&str]) -> Self {
+    /// Starts the shell, and waits until it is at its prompt: where the shell is, is a part of what a text
+    /// is asked about, and a shell that is not there yet is ended by Ctrl-C.
+    async fn start(mode: Mode, rules: &[&str]) -> Self {
         let host = Host::new(mode, rules);
         let yes: Arc<dyn Approver> =
             Arc::new(ScriptedApprover::always_respond(ApprovalResponse::Once));
@@ -71,7 +73,10 @@ impl Typist {
         let bash =
             BackgroundCommand::new("env", words).terminal(true).current_dir(host.folder.path());
         let bash = host.session.extension::<BackgroundProcesses>().spawn(&bash).unwrap();
-        Self { host, bash }
+        let typist = Self { host, bash };
+        #[cfg(target_os = "linux")]
+        typist.waits().await;
+        typist
     }
 
     /// Types behind everybody's back, and waits until that was read.
@@ -140,20 +145,14 @@ async fn pending_input_is_checked_with_new_text() {
         ["tou\\\r", "ch victim\r"],
         ["tou\\\n", "ch victim\n"],
     ] {
-        let typist = Typist::new(Mode::Bypass, DENIED);
-        // Where the shell is, is a part of what it is asked about.
-        #[cfg(target_os = "linux")]
-        typist.waits().await;
+        let typist = Typist::start(Mode::Bypass, DENIED).await;
         typist.is_refused(&texts, "touch").await;
     }
     // Ctrl-D hands on a part of a line, or does nothing.
     let texts = ["tou", "\u{4}", "ch victim\n"];
-    Typist::new(Mode::Bypass, DENIED).is_refused(&texts, "touch").await;
+    Typist::start(Mode::Bypass, DENIED).await.is_refused(&texts, "touch").await;
     // Ctrl-C drops it.
-    let typist = Typist::new(Mode::Bypass, DENIED);
-    // A shell that is not there yet is ended by it.
-    #[cfg(target_os = "linux")]
-    typist.waits().await;
+    let typist = Typist::start(Mode::Bypass, DENIED).await;
     for text in ["echo '\n", "\u{3}", "echo '; touch victim #'\n"] {
         typist.types(text).await.unwrap();
     }
@@ -173,8 +172,9 @@ async fn mixed_input_needs_approval() {
         // It may change the keys of the terminal.
         &["python3 -c 'x'\nqxtouch victim\n"],
     ] {
-        let typist = Typist::new(Mode::Bypass, DENIED);
+        let typist = Typist::start(Mode::Bypass, DENIED).await;
         typist.prepare("true").await;
+        typist.waits().await;
         let (last, before) = texts.split_last().unwrap();
         for text in before {
             typist.types(text).await.unwrap_or_else(|error| panic!("{text:?}: {error}"));
@@ -187,8 +187,9 @@ async fn mixed_input_needs_approval() {
         assert_eq!(typist.becomes("echo 'a b'\n").await, Action::Allow, "{texts:?}");
     }
     // What can leave nothing open needs none.
-    let typist = Typist::new(Mode::Bypass, DENIED);
+    let typist = Typist::start(Mode::Bypass, DENIED).await;
     typist.prepare("true").await;
+    typist.waits().await;
     for text in ["head -n 1\n", "y\n", "cd .\nmkdir a b\necho 'a b'\n"] {
         typist.types(text).await.unwrap();
     }
@@ -207,7 +208,7 @@ async fn no_part_that_a_shell_may_get_is_forbidden() {
         &["head -c 1\n\"echo '\"\n", "'; touch victim #'\n"],
         &["head -n 1\n", "echo 'a\nb'\n", "'; touch victim #'\n"],
     ] {
-        let typist = Typist::new(Mode::Bypass, DENIED);
+        let typist = Typist::start(Mode::Bypass, DENIED).await;
         typist.prepare("true").await;
         typist.waits().await;
         let (last, before) = texts.split_last().unwrap();
@@ -223,7 +224,7 @@ async fn no_part_that_a_shell_may_get_is_forbidden() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn unread_input_means_not_at_prompt() {
-    let typist = Typist::new(Mode::Auto, &["allow exec_command(echo *)"]);
+    let typist = Typist::start(Mode::Auto, &["allow exec_command(echo *)"]).await;
     typist.prepare("true").await;
     typist.waits().await;
     assert_eq!(typist.becomes("echo a\n").await, Action::Allow);
@@ -288,18 +289,18 @@ async fn keys_that_the_terminal_was_told_to_take_do_not_reach_a_shell() {
         ("stty iuclc", "echo A\n"),
         ("stty igncr", "t\rouch victim\n"),
     ] {
-        let typist = Typist::new(Mode::Bypass, DENIED);
+        let typist = Typist::start(Mode::Bypass, DENIED).await;
         typist.prepare(line).await;
         typist.is_refused(&[text], "keys that edit").await;
         typist.types("\u{3}").await.unwrap();
     }
     // Who types ahead does so before the terminal was told.
-    let typist = Typist::new(Mode::Bypass, &[]);
+    let typist = Typist::start(Mode::Bypass, &[]).await;
     // Until it is bash that reads.
     typist.prepare("true").await;
     typist.is_refused(&["true; stty erase x\n"], "keys that edit").await;
     // Others are none of its concern.
-    let typist = Typist::new(Mode::Bypass, DENIED);
+    let typist = Typist::start(Mode::Bypass, DENIED).await;
     typist.prepare("stty erase ^H kill ^X").await;
     typist.types("echo x X\n").await.unwrap();
 }
@@ -323,7 +324,7 @@ async fn rebinding_words_or_keys_needs_approval() {
 #[tokio::test]
 async fn keys_that_edit_are_refused_while_something_stands_before_a_shell() {
     for text in ["q\u{7f}touch victim\n", "echo hi\u{15}touch victim\n", "\u{10}\n"] {
-        let typist = Typist::new(Mode::Bypass, DENIED);
+        let typist = Typist::start(Mode::Bypass, DENIED).await;
         typist
             .bash
             .type_text("echo rea''dy; exec 3<> /dev/null; tail -f /dev/null\n")
@@ -351,7 +352,7 @@ async fn keys_that_edit_are_refused_while_something_stands_before_a_shell() {
 // SH9: an allowed text may be typed line by line.
 #[tokio::test]
 async fn lines_that_belong_together_may_be_typed_one_by_one() {
-    let typist = Typist::new(Mode::Bypass, &[]);
+    let typist = Typist::start(Mode::Bypass, &[]).await;
     for text in [
         "for i in 1 2; do\n",
         "echo $i > out$i\n",
@@ -380,7 +381,7 @@ async fn lines_that_belong_together_may_be_typed_one_by_one() {
 #[tokio::test]
 async fn typed_text_reads_the_same_files_as_a_command() {
     let rules = ["allow exec_command(cat *)", "allow exec_command(cd *)", "deny read(sub/secret)"];
-    let typist = Typist::new(Mode::Auto, &rules);
+    let typist = Typist::start(Mode::Auto, &rules).await;
     let root = typist.host.folder.path();
     std::fs::create_dir(root.join("sub")).unwrap();
     for file in ["a.txt", "sub/secret"] {
