@@ -12,10 +12,10 @@ use crate::namespace::Namespace;
 
 /// The toolset in which the tools of workers are published, once there is one.
 #[derive(Debug, Default)]
-pub(super) struct AttachedToolset(Mutex<Option<Attachment>>);
+pub(super) struct AttachedToolset(Mutex<Option<ToolsetAttachment>>);
 
 #[derive(Debug)]
-struct Attachment {
+struct ToolsetAttachment {
     toolset: Weak<Toolset>,
     _reservation: PrefixReservation,
 }
@@ -41,7 +41,7 @@ impl AttachedToolset {
             false => RemoteError::Config(shared_prefix_message(&taken.source, namespace)),
         })?;
         let toolset = Arc::downgrade(toolset);
-        *attached = Some(Attachment { toolset, _reservation: reservation });
+        *attached = Some(ToolsetAttachment { toolset, _reservation: reservation });
         Ok(())
     }
 
@@ -55,7 +55,7 @@ impl AttachedToolset {
         self.lock().take();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Attachment>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ToolsetAttachment>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
