@@ -264,9 +264,9 @@ fn two_workers_serve_a_host_until_one_is_drained_and_one_is_killed() {
     assert!(lines.contains(" ms on average, 0 failed)  refused: 0 busy, 0 other"), "{lines}");
 
     // A worker that is drained ends; the other one goes on.
-    let unknown = setup.host(&["workers", "drain", "nobody"]);
+    let unknown = setup.host(&["workers", "drain", "missing"]);
     assert_eq!(unknown.status.code(), Some(1), "{}", err(&unknown));
-    assert!(err(&unknown).contains("there is no worker `nobody`"), "{}", err(&unknown));
+    assert!(err(&unknown).contains("there is no worker `missing`"), "{}", err(&unknown));
     let first = drain_first(&setup, &mut workers, &ids);
     workers[first].wait_for_line("a host drained the worker");
     assert_eq!(workers[first].wait_for_end(), Some(0));
