@@ -162,7 +162,7 @@ pub mod internal {
     pub use crate::name::matches_glob;
     pub use crate::permission::{
         ApprovalInternals, CallRewrite, HookObserver, PolicyOverride, RuleNames, frame_text,
-        mixed_script_warning, spell_hidden, unanswered_response, wrap_rows,
+        mixed_script_warning, parse_hunk_header, spell_hidden, unanswered_response, wrap_rows,
     };
     pub use crate::plan_store::DynPlanStore;
     pub use crate::redact::is_secret_key;

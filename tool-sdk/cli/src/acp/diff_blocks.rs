@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::Diff;
 use serde_json::Value;
+use tool_sdk_core::internal::parse_hunk_header;
 
 /// Returns the diffs in `data`, one for each hunk: a unified diff as the text itself, or in the
 /// member `unified` or `diff` of an object. Paths are relative to `root`.
@@ -81,18 +82,6 @@ fn read_hunk<'t>(
         }
     }
     Some(texts)
-}
-
-/// Returns the numbers of lines in `@@ -1,3 +1,4 @@`.
-fn parse_hunk_header(header: &str) -> Option<(usize, usize)> {
-    let mut words = header.split(' ').skip(1);
-    let old = words.next()?.strip_prefix('-')?;
-    let new = words.next()?.strip_prefix('+')?;
-    let length = |range: &str| match range.split_once(',') {
-        Some((_, length)) => length.parse().ok(),
-        None => Some(1),
-    };
-    Some((length(old)?, length(new)?))
 }
 
 #[cfg(test)]

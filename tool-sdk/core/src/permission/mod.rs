@@ -41,10 +41,10 @@ pub use self::grants::{Grant, GrantSource, GrantStore, Grantee, StoredGrant, Sto
 pub(crate) use self::mode::ModeSet;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
-pub use self::prompt::mixed_script_warning;
 pub use self::prompt::spell_hidden;
 pub use self::prompt::{ApprovalPrompt, GrantScope};
 pub use self::prompt::{frame_text, wrap_rows};
+pub use self::prompt::{mixed_script_warning, parse_hunk_header};
 pub use self::rule::{Action, InvalidRule, Rule, RuleScope};
 pub use self::ruleset::RuleNames;
 pub use self::ruleset::Ruleset;

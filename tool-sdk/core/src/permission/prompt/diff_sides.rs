@@ -26,10 +26,9 @@ impl DiffSides {
                 continue;
             }
             if (old_left, new_left) == (0, 0) {
-                match line.strip_prefix("@@ ") {
-                    Some(header) => (old_left, new_left) = parse_lengths(header)?,
-                    None if line.starts_with("--- ") || line.starts_with("+++ ") => {}
-                    None => return None,
+                match line.get(..4)? {
+                    "--- " | "+++ " => {}
+                    _ => (old_left, new_left) = parse_hunk_header(line)?,
                 }
                 continue;
             }
@@ -71,9 +70,9 @@ fn take_one(left: usize) -> Option<usize> {
     left.checked_sub(1)
 }
 
-/// Returns the numbers of lines in `-1,3 +1,4 @@`.
-fn parse_lengths(header: &str) -> Option<(usize, usize)> {
-    let mut words = header.split(' ');
+/// Returns the numbers of old and new lines of a hunk from its header, such as `@@ -1,3 +1,4 @@`.
+pub fn parse_hunk_header(line: &str) -> Option<(usize, usize)> {
+    let mut words = line.strip_prefix("@@ ")?.split(' ');
     let (old, new) = (words.next()?.strip_prefix('-')?, words.next()?.strip_prefix('+')?);
     let length = |range: &str| match range.split_once(',') {
         Some((_, length)) => length.parse().ok(),

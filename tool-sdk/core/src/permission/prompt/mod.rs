@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::diff_sides::DiffSides;
+pub use self::diff_sides::parse_hunk_header;
 pub use self::lookalike::mixed_script_warning;
 use self::page::PromptPage;
 pub use self::page::wrap_rows;
